@@ -59,7 +59,8 @@ def shown(binding: Binding) -> str:
 
 
 def _key(node: DOMNode, action: str, bindings: list[tuple[Binding, bool]]) -> Key:
-    keys = tuple(dict.fromkeys(shown(binding) for binding, _ in bindings))
+    # Keys that the last line of the screen shows come first.
+    keys = tuple(dict.fromkeys(shown(one) for one, _ in sorted(bindings, key=lambda found: not found[0].show)))
     shown_ones = [binding for binding, _ in bindings if binding.show]
     (first, is_enabled), is_shown = bindings[0], bool(shown_ones)
     first = shown_ones[0] if shown_ones else first

@@ -9,27 +9,41 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kgctl.model.cluster_view import EventKind
+from kgctl.model.groups import GroupDescription
 from kgctl.model.health import FAULTS, Health
-from kgctl.model.watched import Snapshot, WatchedGroup
+from kgctl.model.watched import WatchedGroup
 from kgctl.tui.screens.polled import ClusterScreen
 from kgctl.tui.screens.rebalance import RebalanceDialog
 from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
+from kgctl.tui.widgets.charts.area import area, fitted
 from kgctl.tui.widgets.frame.filter import Field
 from kgctl.tui.widgets.frame.looks import look
+from kgctl.tui.widgets.frame.shelf import Shelf
 from kgctl.tui.widgets.frame.table_panel import TablePanel
-from kgctl.tui.widgets.groups.columns import columns
-from kgctl.tui.widgets.groups.lines import FailedBrokers, Preview, tally
+from kgctl.tui.widgets.groups.columns import columns, why
+from kgctl.tui.widgets.groups.lines import FailedBrokers, tally
+from kgctl.tui.widgets.groups.preview import Preview
+from kgctl.tui.widgets.groups.top import EventsPanel, LagPanel, NeedsYou
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.cluster import ClusterView
+from kgctl.watch.trend import levels
 
 if TYPE_CHECKING:
     from textual.screen import ModalScreen
 
 NO_GROUPS, NO_MATCH = "No groups.", "No group matches. Press Esc to show all groups."
+# A frame and a header; the fewest lines of the table; the fewest of the preview, and on a high terminal.
+AROUND_ROWS, LEAST_LINES, PREVIEW_LINES = 3, 7, (5, 12)
 
 
 class GroupsScreen(ClusterScreen):
+    DEFAULT_CSS = """
+    GroupsScreen #top { height: 5; }
+    GroupsScreen.-high #top { height: 8; }
+    GroupsScreen.-low #top { display: none; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "faults", "Faults", tooltip="Show only groups that need you, or all groups"),
         Binding("u", "unused", "Unused", tooltip="Hide or show unused groups"),
@@ -46,12 +60,13 @@ class GroupsScreen(ClusterScreen):
 
     def __init__(self) -> None:
         super().__init__("")
-        self._snapshot: Snapshot | None = None
+        self._view: ClusterView | None = None
         self.all: Sequence[WatchedGroup] = ()
         self.only_faults = self.only_marked = self.hides_unused = False
+        self.needs_you, self.lag, self.events = NeedsYou(), LagPanel(), EventsPanel()
         self.panel: TablePanel[WatchedGroup] = TablePanel(
             "Groups",
-            columns(),
+            columns(self._trend, self._why),
             key=lambda row: row.group,
             fields=self._fields(),
             look=lambda row: look(row.health),
@@ -65,6 +80,10 @@ class GroupsScreen(ClusterScreen):
 
     def contents(self) -> ComposeResult:
         yield FailedBrokers()
+        with Shelf(id="top"):
+            yield self.needs_you
+            yield self.lag
+            yield self.events
         yield self.panel
         yield self.preview
 
@@ -75,9 +94,17 @@ class GroupsScreen(ClusterScreen):
     def rows(self) -> Rows[WatchedGroup]:
         return self.panel.table
 
+    @property
+    def current(self) -> WatchedGroup | None:
+        """The group under the cursor of the table that has the focus."""
+        return (self.needs_you.table if self.needs_you.table.has_focus else self.rows).cursor_row
+
     def answered(self, answer: ClusterView) -> None:
-        self.all, self._snapshot = answer.rows, answer.snapshot
+        self.all, self._view = answer.rows, answer
         self.query_one(FailedBrokers).show(answer.snapshot.errors)
+        self.needs_you.show_faults(answer.rows)
+        self.lag.chart.show(answer)
+        self.events.show_events(answer.events)
         self._show()
 
     # ---- contents
@@ -91,14 +118,26 @@ class GroupsScreen(ClusterScreen):
             Field("lag", number=lambda row: row.lag),
         ]
 
+    def _description(self, row: WatchedGroup | None) -> GroupDescription | None:
+        return self._view.snapshot.groups.get(row.group) if self._view and row else None
+
     def _topics(self, row: WatchedGroup) -> set[str | None]:
-        group = self._snapshot.groups.get(row.group) if self._snapshot else None
+        group = self._description(row)
         return {one.topic for one in group.partitions} | (group.subscribed or frozenset()) if group else set()
 
     def _members(self, row: WatchedGroup) -> list[str | None]:
-        group = self._snapshot.groups.get(row.group) if self._snapshot else None
+        group = self._description(row)
         members = group.members if group else ()
         return [name for one in members for name in (one.consumer_id, one.client_id, one.group_instance_id, one.host)]
+
+    def _trend(self, row: WatchedGroup, width: int) -> str:
+        if self._view is None or row.lag is None:
+            return ""
+        heights = levels(fitted(self._view.lags(row.group), width), row.rate_in)
+        return area(heights, 1)[0]
+
+    def _why(self, row: WatchedGroup, width: int) -> str:
+        return why(row, has_verdict="verdict" in self.rows.visible_columns)
 
     def _show(self) -> None:
         """Show the selected rows with their counts."""
@@ -115,17 +154,43 @@ class GroupsScreen(ClusterScreen):
             selected = [row for row in selected if row.group in self.rows.marked]
             parts.append("marked (m)")
         self.panel.show(selected, total=len(self.all), parts=parts, note=tally(self.all))
+        self._fit(len(self.all) - (unused if self.hides_unused else 0))
+
+    def _fit(self, rows: int) -> None:
+        """Give the table the lines that it needs, and the rest to the preview."""
+        top = self.query_one("#top")
+        room = self.query_one("#contents").size.height - (top.outer_size.height if top.display else 0)
+        if room > 0 and self.zoom.panel is None:
+            lines = max(LEAST_LINES, min(rows + AROUND_ROWS, room - PREVIEW_LINES[self.has_class("-high")]))
+            self.panel.styles.height = lines
+
+    def _show_preview(self) -> None:
+        row = self.current
+        events = self._view.events if self._view is not None and row is not None else ()
+        found = (one for one in reversed(events) if row and one.group == row.group and one.kind is EventKind.REBALANCE)
+        self.preview.show(row, self.rows.visible_columns, self._description(row), next(found, None))
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
-        self.preview.show(event.row, self.rows.visible_columns)
+        self._show_preview()
+
+    def focus_first(self) -> None:
+        self.set_focus(self.rows)
+
+    def on_descendant_focus(self) -> None:
+        self._show_preview()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(lambda: self.preview.show(self.rows.cursor_row, self.rows.visible_columns))
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        self._show()
+        self._show_preview()
 
     # ---- keys
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        self.dashboard.open_group(event.row.group)
+        if event.row.group is not None:
+            self.dashboard.open_group(event.row.group)
 
     def action_sort(self, column: str) -> None:
         self.rows.sort_by(column)
@@ -152,12 +217,12 @@ class GroupsScreen(ClusterScreen):
         self._show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "change" and (self.dashboard.read_only or self.rows.cursor_row is None):
+        if action == "change" and (self.dashboard.read_only or self.current is None):
             return None
         return super().check_action(action, parameters)
 
     def action_change(self, what: str) -> None:
-        row, feed = self.rows.cursor_row, self.dashboard.feed
+        row, feed = self.current, self.dashboard.feed
         if row is None:
             return
         dialog: ModalScreen[bool]

@@ -169,10 +169,14 @@ class PolledScreen(Screen[None], Generic[T]):
         contents = self.query_one("#contents")
         self.query_one(Unreachable).display = not is_known
         if is_known and not contents.display and self.focused is None:
-            self.call_after_refresh(self.focus_next)
+            self.call_after_refresh(self.focus_first)
         contents.display = is_known
 
     # ---- panels
+
+    def focus_first(self) -> None:
+        """Put the focus where a user begins."""
+        self.focus_next()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "zoom":

@@ -15,7 +15,8 @@ from kgctl.tui.app import KgctlApp
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.widgets.frame.header import Header
-from kgctl.tui.widgets.groups.lines import FailedBrokers, Line
+from kgctl.tui.widgets.groups.lines import FailedBrokers
+from kgctl.tui.widgets.text.line import Line
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.prepared import LOCAL, PreparedFeed
 from tests.kgctl.tui.waiting import until

@@ -23,7 +23,8 @@ from kgctl.tui.screens.removal import RemoveMemberDialog
 from kgctl.tui.screens.reset import ResetDialog
 from kgctl.tui.widgets.frame.filter_bar import FilterBar
 from kgctl.tui.widgets.frame.key_line import KeyLine
-from kgctl.tui.widgets.groups.lines import Detail, FailedBrokers
+from kgctl.tui.widgets.groups.lines import FailedBrokers
+from kgctl.tui.widgets.groups.preview import Detail
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.groups_scene import Scene, watching
@@ -151,7 +152,7 @@ def test_s_sorts_by_the_next_column_and_shift_s_reverses() -> None:
         assert scene.names == ["ledger", "fraud", "checkout", "billing"]
         assert "group\u2193" in scene.title
         await scene.press("s")
-        assert scene.screen.rows.sorted_by == ("verdict", True)
+        assert scene.screen.rows.sorted_by == ("state", False)
 
     watching([four()], walk)
 

@@ -28,6 +28,8 @@ class TablePanel(Panel, Generic[R]):
     HELP_TITLE: ClassVar[str] = "In the table"
     DEFAULT_CSS = """
     TablePanel { padding: 0; }
+    TablePanel.-list Rows > .rows--cursor { background: $surface; }
+    TablePanel.-list Rows:focus > .rows--cursor { background: $block-cursor-background; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -65,7 +67,7 @@ class TablePanel(Panel, Generic[R]):
         least: tuple[int, int] | None = None,
         id: str | None = None,
     ) -> None:
-        super().__init__(title, number=number, least=least, id=id)
+        super().__init__(title, number=number, least=least, id=id, classes="" if has_header else "-list")
         self.table: Rows[R] = Rows(columns, key=key, empty=empty, look=look, has_header=has_header)
         name_of = name or key
         examples = ", ".join(["text", "regex", "!exclude", *(field.example for field in fields)])

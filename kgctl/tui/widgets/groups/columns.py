@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from kgctl.model.groups import REBALANCING
-from kgctl.model.health import Health, attention
+from kgctl.model.health import FAULTS, Health, attention
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
+from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
+from kgctl.watch.figures import counted
 
 _NEEDS_TWO = "needs two refreshes"
 _NO_OFFSETS = "no committed offsets are known"
 _EXACT_BELOW = 10_000_000
+# The cells from which there is room for what is also below the table.
+WIDE = 150
 SHORT_STATES = {
     "PreparingRebalance": ("Preparing", "Prepar."),
     "CompletingRebalance": ("Completing", "Complet."),
@@ -22,33 +26,36 @@ SHORT_STATES = {
 }
 
 
-def columns() -> list[Column[WatchedGroup]]:
-    """At a width of 80, the name, the state, the lag and why; more columns appear as the width grows."""
+def columns(
+    trend: Callable[[WatchedGroup, int], str], why: Callable[[WatchedGroup, int], str]
+) -> list[Column[WatchedGroup]]:
+    """At a width of 80, the name, the state, the lag, its trend and why; more columns appear as the width grows.
+
+    `trend` draws ten minutes of lag into a number of cells, `why` has the verdict with its reason.
+    """
     return [
-        Column("group", "GROUP", _name, 15, flex=4, most=60, style=_unused, order=lambda row: row.group),
-        Column(
-            "verdict",
-            "VERDICT",
-            lambda row: _verdict(row).upper() if row.health else _verdict(row),
-            15,
-            order=urgency,
-            falling=True,
-            priority=9,
-        ),
+        Column("group", "GROUP", _name, 14, flex=5, most=60, style=_unused, order=lambda row: row.group),
+        Column("verdict", "VERDICT", _word, 15, style=_unused, order=urgency, falling=True, from_room=WIDE),
         Column(
             "state", "STATE", _state, 8, flex=1, most=11, style=_state_style, order=lambda row: row.state, drawn=state
         ),
-        catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, priority=8),
-        Column(
-            "protocol", "PROTOCOL", _protocol, 18, style=lambda _: "dim", order=lambda row: row.protocol, priority=10
-        ),
-        catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 2),
+        catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, from_room=WIDE),
+        catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 4),
         catalogue.number("lag", "LAG", lambda row: row.lag, _whole, 9),
-        catalogue.rate("in", "IN/s", lambda row: row.rate_in, 5),
-        catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 4),
-        catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, 7),
-        Column("why", "WHY", why, 20, flex=6, most=120, style=_unused),
+        Column("trend", "10 MIN", _dim, 8, flex=1, most=20, style=_trend_style, drawn=trend, priority=3),
+        catalogue.rate("in", "IN/s", lambda row: row.rate_in, 7),
+        catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 6),
+        catalogue.number("behind", "BEHIND", behind_s, cells.age, 6, 8),
+        catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, from_room=WIDE),
+        Column("why", "WHY", _word, 20, flex=8, most=140, style=_unused, drawn=why),
     ]
+
+
+def behind_s(row: WatchedGroup) -> float | None:
+    """For how long the records that the group has not consumed have been arriving, at the rate of the last minute."""
+    if not row.lag:
+        return None if row.lag is None else 0.0
+    return row.lag / row.rate_in if row.rate_in else None
 
 
 def urgency(row: WatchedGroup) -> tuple[int, int]:
@@ -57,12 +64,12 @@ def urgency(row: WatchedGroup) -> tuple[int, int]:
     return -rank, -lag
 
 
-def why(row: WatchedGroup) -> str:
-    """The verdict and its reason; nothing for groups that are well."""
+def why(row: WatchedGroup, *, has_verdict: bool) -> str:
+    """The reason of the verdict, after the verdict itself unless another column has it; nothing for groups that are well."""
     if row.health is Health.OK:
         return ""
     reason = cells.name(row.health_reason)
-    return reason if row.health is None else f"{_verdict(row)}: {reason}"
+    return reason if row.health is None or has_verdict else f"{row.health.value.lower()}: {reason}"
 
 
 def state(row: WatchedGroup, width: int) -> str:
@@ -75,8 +82,16 @@ def _name(row: WatchedGroup) -> str:
     return cells.name(row.group)
 
 
-def _verdict(row: WatchedGroup) -> str:
-    return "judging" if row.health is None else row.health.value.lower()
+def _word(row: WatchedGroup) -> str:
+    return "judging" if row.health is None else row.health.value
+
+
+def _trend_style(row: WatchedGroup) -> str:
+    return look(row.health).style if row.health in FAULTS else "dim"
+
+
+def _dim(row: WatchedGroup) -> str:
+    return "dim"
 
 
 def _unused(row: WatchedGroup) -> str:
@@ -94,12 +109,14 @@ def missing(row: WatchedGroup, visible: Collection[str]) -> str:
         return ""
     values = {
         "generation": ("GEN", row.generation, "this cluster does not report it"),
-        "protocol": ("PROTOCOL", row.protocol, "none is chosen"),
         "lag": ("LAG", row.lag, _NO_OFFSETS),
         "in": ("IN/s", row.rate_in, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
         "out": ("OUT/s", row.rate_out, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
+        "behind": ("BEHIND", behind_s(row), "no record arrives"),
         "since": ("SINCE", row.rebalanced_s, _no_rebalance(row)),
     }
+    if row.lag is None or row.rate_in is None:
+        del values["behind"]
     titles: dict[str, list[str]] = {}
     for key, (title, value, reason) in values.items():
         if value is None and key in visible:
@@ -116,6 +133,8 @@ def _no_rebalance(row: WatchedGroup) -> str:
 def facts(row: WatchedGroup, visible: Collection[str]) -> list[str]:
     """Facts about a group that no visible column shows, the most important first."""
     texts = {
+        "members": counted(row.members, "member") if row.members is not None else "",
+        "behind": f"{cells.duration(behind)} behind" if (behind := behind_s(row)) else "",
         "in": f"in {cells.rate(row.rate_in)}" if row.rate_in is not None else "",
         "out": f"out {cells.rate(row.rate_out)}" if row.rate_out is not None else "",
         "since": f"rebalanced {cells.duration(row.rebalanced_s)} ago" if row.rebalanced_s else "",
@@ -134,10 +153,6 @@ def _state_style(row: WatchedGroup) -> str:
     if row.state in REBALANCING:
         return "warn"
     return "" if row.state == "Stable" else "dim"
-
-
-def _protocol(row: WatchedGroup) -> str:
-    return cells.name(row.protocol)
 
 
 def _since(seconds: float | None) -> str:

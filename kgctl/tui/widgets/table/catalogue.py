@@ -40,12 +40,13 @@ def generation(
     of: Callable[[R], int | None],
     *,
     priority: int = 0,
+    from_room: int = 0,
     order: Callable[[R], object] | None = None,
     text: Callable[[R], str] | None = None,
 ) -> Column[R]:
     """`text` replaces the number, where there is more to say."""
     plain = text or (lambda row: cells.count(of(row)))
-    return Column("generation", "GEN", plain, 6, right=True, order=order, priority=priority)
+    return Column("generation", "GEN", plain, 6, right=True, order=order, priority=priority, from_room=from_room)
 
 
 def rate(key: str, title: str, of: Callable[[R], float | None], priority: int = 0) -> Column[R]:
@@ -60,6 +61,7 @@ def number(
     text: Callable[[N | None], str],
     width: int,
     priority: int = 0,
+    from_room: int = 0,
 ) -> Column[R]:
     """Sorts the largest first and unknown numbers last; zero and unknown are muted."""
     return Column(
@@ -72,4 +74,5 @@ def number(
         order=of,
         falling=True,
         priority=priority,
+        from_room=from_room,
     )

@@ -15,7 +15,8 @@ GAP = 2
 class Column(Generic[R]):
     """`width` is the minimum and, without `flex`, the exact width; columns that flex share the remaining cells, up to `most`.
 
-    Columns with `priority` 0 are always shown; where room is short, the highest priority goes first. `style` returns one of
+    Columns with `priority` 0 are always shown; where room is short, the highest priority goes first.
+    `from_room`: the table must have this many cells. `style` returns one of
     Rows.STYLES or "". `order` returns the sort key; None sorts last, and a column without `order` cannot be sorted by.
     `falling`: sorting by this column starts with the largest value. `drawn` replaces `text` where the width matters.
     """
@@ -31,6 +32,7 @@ class Column(Generic[R]):
     order: Callable[[R], Any] | None = None
     falling: bool = False
     priority: int = 0
+    from_room: int = 0
     drawn: Callable[[R, int], str] | None = None
 
     def cell(self, row: R, width: int) -> str:
@@ -40,7 +42,7 @@ class Column(Generic[R]):
 
 def laid_out(columns: Sequence[Column[R]], room: int) -> list[tuple[Column[R], int]]:
     """The columns that fit into `room` cells, each with its width. The result depends on no value that a refresh changes."""
-    shown = list(columns)
+    shown = [column for column in columns if column.from_room <= max(room, 0)]
     while _least(shown) > room and any(column.priority for column in shown):
         highest = max(column.priority for column in shown)
         shown.remove(next(column for column in reversed(shown) if column.priority == highest))

@@ -1,0 +1,173 @@
+"""The group under the cursor: its verdict with the reason, facts that no column shows, its members and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from textual.app import ComposeResult
+from textual.content import Content
+
+from kgctl.model.cluster_view import ClusterEvent, EventKind
+from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.watched import WatchedGroup
+from kgctl.tui import cells
+from kgctl.tui.widgets.frame.looks import verdict
+from kgctl.tui.widgets.frame.panel import Panel
+from kgctl.tui.widgets.group.progress import names
+from kgctl.tui.widgets.groups.columns import facts, missing
+from kgctl.tui.widgets.text.line import Line, as_fits
+from kgctl.watch.figures import counted
+
+SEPARATOR = " \u00b7 "
+BETWEEN = 4
+# From this width the partitions are beside the members.
+BESIDE = 90
+MOST_TOPICS, MOST_NAME, MEMBER_FIGURES = 4, 60, 19
+
+
+class Preview(Panel):
+    DEFAULT_CSS = """
+    Preview { height: 1fr; min-height: 5; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", id=id)
+        self.detail = Detail()
+
+    def compose(self) -> ComposeResult:
+        yield self.detail
+
+    def show(
+        self,
+        row: WatchedGroup | None,
+        visible: Collection[str],
+        group: GroupDescription | None = None,
+        event: ClusterEvent | None = None,
+    ) -> None:
+        """`visible` has the keys of the columns that the table shows; `event` is the last rebalance that was observed."""
+        self.show_title("" if row is None else cells.name(row.group))
+        self.detail.show(row, visible, group, event)
+
+
+class Detail(Line):
+    DEFAULT_CSS = """
+    Detail { height: 1fr; padding: 0; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: WatchedGroup | None = None
+        self._visible: Collection[str] = ()
+        self._group: GroupDescription | None = None
+        self._event: ClusterEvent | None = None
+
+    def show(
+        self,
+        row: WatchedGroup | None,
+        visible: Collection[str],
+        group: GroupDescription | None,
+        event: ClusterEvent | None,
+    ) -> None:
+        self._row, self._visible, self._group, self._event = row, visible, group, event
+        self.refresh()
+
+    def text(self, width: int) -> Content:
+        row = self._row
+        if row is None:
+            return Content()
+        lines = [self._verdict(row, width), *self._facts(row, width)]
+        used = sum(1 + max(0, line.cell_length - 1) // width for line in lines)
+        room = self.content_size.height - used - 1
+        if self._group is not None and room >= 2:
+            lines += [Content(), *_tables(self._group, width, room)]
+        return Content("\n").join(lines)
+
+    def _verdict(self, row: WatchedGroup, width: int) -> Content:
+        """The verdict and its reason, with the last rebalance at the right if there is room."""
+        text = verdict(row.health) + (f" ({row.error.name})" if row.error else "")
+        text += f": {cells.name(row.health_reason)}" if row.health_reason else ""
+        last = self._last_rebalance(row)
+        blank = width - text.cell_length - last.cell_length
+        return text + " " * blank + last if last and blank >= BETWEEN else text
+
+    def _last_rebalance(self, row: WatchedGroup) -> Content:
+        event = self._event
+        if not row.rebalanced_s or event is None or event.kind is not EventKind.REBALANCE:
+            return Content()
+        return Content.styled(
+            f"last rebalance {cells.age(row.rebalanced_s)} ago: {cells.name(event.text)}", "$text-muted"
+        )
+
+    def _facts(self, row: WatchedGroup, width: int) -> list[Content]:
+        known = [*_reads(self._group), *facts(row, self._visible)]
+        parts = [Content.styled(fact, "$text-muted") for fact in known]
+        if why := missing(row, self._visible):
+            parts.append(Content.styled(why, "$text-muted"))
+        found = as_fits(Content(), parts, "", SEPARATOR, width)
+        return [found] if found else []
+
+
+def _reads(group: GroupDescription | None) -> list[str]:
+    if group is None:
+        return []
+    topics = sorted({row.topic for row in group.partitions if row.topic} | (group.subscribed or frozenset()))
+    if not topics:
+        return []
+    named = ", ".join(map(cells.name, topics[:MOST_TOPICS]))
+    return [f"reads {named}" + (f" and {len(topics) - MOST_TOPICS:,} more" if len(topics) > MOST_TOPICS else "")]
+
+
+def _tables(group: GroupDescription, width: int, room: int) -> list[Content]:
+    """The members and the partitions with the most lag, beside each other where there is room."""
+    called = names(group.members)
+    half = width if width < BESIDE else (width - BETWEEN) // 2
+    members = _members(group, called, min(half - MEMBER_FIGURES, MOST_NAME))
+    partitions = _partitions(group, called)
+    if width < BESIDE:
+        return _cut(members if members[1:] else partitions, room, width)
+    left, right = _cut(members, room, half), _cut(partitions, room, half)
+    return [
+        (left[place] if place < len(left) else Content()).pad_right(
+            max(0, half + BETWEEN - (left[place].cell_length if place < len(left) else 0))
+        )
+        + (right[place] if place < len(right) else Content())
+        for place in range(max(len(left), len(right)))
+    ]
+
+
+def _cut(lines: Sequence[Content], room: int, width: int) -> list[Content]:
+    """As many lines as there is room for; the last one says how many more there are."""
+    if len(lines) > room:
+        lines = [*lines[: room - 1], Content.styled(f"and {len(lines) - room + 1:,} more", "$text-muted")]
+    return [line.truncate(width, ellipsis=True) for line in lines]
+
+
+def _members(group: GroupDescription, called: dict[str, str], width: int) -> list[Content]:
+    """`width`: of the names."""
+    lags: dict[str | None, int] = {}
+    for row in group.partitions:
+        if row.lag is not None and row.lag > 0:
+            lags[row.consumer_id] = lags.get(row.consumer_id, 0) + row.lag
+    head = Content.styled(f"{'MEMBER':<{width}}{'PARTS':>7}{'LAG':>12}", "bold $text-muted")
+    rows = sorted(group.members, key=lambda one: -lags.get(one.consumer_id, 0))
+    return [head] + [
+        Content(
+            cells.fitted(called.get(one.consumer_id or "", ""), width)
+            + f"{cells.count(one.partitions):>7}{cells.count(lags.get(one.consumer_id, 0)):>12}"
+        )
+        for one in rows
+    ]
+
+
+def _partitions(group: GroupDescription, called: dict[str, str]) -> list[Content]:
+    rows = sorted(group.partitions, key=lambda row: (-(row.lag or 0), row.topic or "", row.partition or 0))
+    title = cells.fitted(counted(len(rows), "partition").upper(), 24)
+    head = Content.styled(f"{title}{'P':>5}{'LAG':>12}  MEMBER", "bold $text-muted")
+    return [head] + [Content(_partition(row, called)) for row in rows]
+
+
+def _partition(row: PartitionLag, called: dict[str, str]) -> str:
+    owner = called.get(row.consumer_id or "", "-") if row.consumer_id else "-"
+    return (
+        cells.fitted(cells.name(row.topic), 24) + f"{cells.count(row.partition):>5}{cells.count(row.lag):>12}  {owner}"
+    )

@@ -24,6 +24,7 @@ COMPAT = ("tests/kgctl/compat",)
 OFFLINE = ("tests/kgctl/commands/test_store.py",)
 COMPLETION = ("tests/kgctl/commands/test_completion.py",)
 CONTEXTS = ("tests/kgctl/contexts", "tests/kgctl/client/net")
+EARLY_START = ("tests/kgctl/commands/test_broker_early_start.py",)
 
 
 def fault(name: str, path: str, right: str, wrong: str, tests: tuple[str, ...]) -> Fault:
@@ -396,6 +397,21 @@ KGCTL_FAULTS = (
         "        ends = {(topic.name, index): 0 for topic in self.directory.topics for index in range(topic.partition_count)}\n",
         "        ends: dict[tuple[str, int], int] = {}\n",
         OFFLINE,
+    ),
+    # ---- the start of a broker
+    fault(
+        "a broker is forked for a value that is an option",
+        "commands/broker/early_start.py",
+        'if not value or value.startswith("-") or',
+        "if not value or",
+        EARLY_START,
+    ),
+    fault(
+        "a forked broker outlives a start that was not completed",
+        "commands/broker/early_start.py",
+        "    atexit.register(_end, process)\n",
+        "",
+        EARLY_START,
     ),
     # ---- completion
     fault(

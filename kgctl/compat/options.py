@@ -8,7 +8,7 @@ from typing import Literal
 from broker.light_dataclasses import dataclass, field
 
 # How many values follow an option.
-Takes = Literal["nothing", "value", "optional", "number", "whole"]
+Takes = Literal["nothing", "value", "optional", "number", "whole", "short"]
 HELP = ("help", "version")
 
 
@@ -131,7 +131,7 @@ def _check_available(found: Arguments) -> None:
 
 
 def _check_number(option: Option, value: str) -> None:
-    bits = {"number": 63, "whole": 31}.get(option.takes)
+    bits = {"number": 63, "whole": 31, "short": 15}.get(option.takes)
     if bits is None:
         return
     digits = value[1:] if value[:1] in ("-", "+") else value

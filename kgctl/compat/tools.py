@@ -13,7 +13,7 @@ TOOLS = {
     "kafka-acls": "kgctl.compat.acls.command",
     "kafka-configs": "kgctl.compat.configs.command",
     "kafka-topics": "kgctl.compat.topics.command",
-    "kafka-transactions": "kgctl.compat.transactions",
+    "kafka-transactions": "kgctl.compat.transactions.command",
 }
 
 

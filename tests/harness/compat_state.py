@@ -324,6 +324,20 @@ TRANSACTION_CASES: list[Case] = [
     ["describe"],
     ["describe", "--transactional-id"],
     ["list", "--duration-filter", "long"],
+    ["find-hanging"],
+    ["find-hanging", "--partition", "0", "--broker-id", "1"],
+    ["find-hanging", "--topic", LONG],
+    ["find-hanging", "--topic", LONG, "--partition", "0", "--max-transaction-timeout", "0"],
+    ["find-hanging", "--broker-id", "1"],
+    ["find-hanging", "--topic", LONG, "--max-transaction-timeout", "long"],
+    ["abort"],
+    ["abort", "--topic", LONG, "--partition", "0"],
+    ["abort", "--topic", LONG, "--partition", "0", "--start-offset", "3"],
+    ["abort", "--topic", LONG, "--partition", "0", "--producer-id", "3"],
+    ["abort", "--topic", LONG, "--partition", "0", "--producer-id", "3", "--producer-epoch", "99999"],
+    ["forceTerminateTransaction"],
+    ["forceTerminateTransaction", "--transactionalId", "tx-done"],
+    ["--version"],
 ]
 OTHER_TOOLS = {"topics": TOPIC_CASES, "configs": CONFIG_CASES, "transactions": TRANSACTION_CASES}
 

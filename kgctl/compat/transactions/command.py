@@ -1,9 +1,9 @@
-"""kafka-transactions: `list`, `describe` and `describe-producers`."""
+"""kafka-transactions: parses; `list`, `describe` and `describe-producers`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from broker.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
@@ -15,6 +15,9 @@ from kgctl.compat.hash_order import in_hash_order
 from kgctl.compat.java_errors import JavaError, java_error, of_code
 from kgctl.compat.options import Arguments, BadOption, Option, UsageError, parse
 from kgctl.compat.tool import DIALECTS, Ended, Host, Session
+from kgctl.compat.transactions.aborts import run_abort, run_force_terminate
+from kgctl.compat.transactions.hanging import run_find_hanging
+from kgctl.compat.transactions.table import Refused, show
 from kgctl.model.topic_partition import TopicPartition
 
 _LIST = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
@@ -47,14 +50,35 @@ _COMMANDS: dict[str, tuple[tuple[Option, ...], tuple[str, ...]]] = {
         (Option("topic", "value"), Option("partition", "whole"), Option("broker-id", "whole")),
         ("topic", "partition"),
     ),
+    "abort": (
+        (
+            Option("topic", "value"),
+            *(Option(name, "whole") for name in ("partition", "coordinator-epoch")),
+            *(Option(name, "number") for name in ("start-offset", "producer-id")),
+            Option("producer-epoch", "short"),
+        ),
+        ("topic", "partition"),
+    ),
+    "find-hanging": (
+        (
+            Option("topic", "value"),
+            *(Option(name, "whole") for name in ("partition", "broker-id")),
+            Option("max-transaction-timeout", "whole", "15"),
+        ),
+        (),
+    ),
+    "forceTerminateTransaction": ((Option("transactionalId", "value"),), ("transactionalId",)),
 }
+# This tool names the commit of its release, too.
+_COMMITS = {"3.9": "f745dfdcee2b9851", "4.1": "13f70256db3c994c"}
+_NEW = ("forceTerminateTransaction",)
 _COMMON = ("bootstrap-server", "command-config")
 
 
 def run(arguments: Sequence[str], host: Host) -> Ended:
     """Raises UsageError."""
     if "--version" in arguments:
-        host.out(f"{DIALECTS[host.dialect]}\n")
+        host.out(f"{DIALECTS[host.dialect]} (Commit:{_COMMITS[host.dialect]})\n")
         return Ended(0, 0)
     command, found = _parsed(arguments, host.dialect)
     try:
@@ -64,15 +88,20 @@ def run(arguments: Sequence[str], host: Host) -> Ended:
     except JavaError as error:
         inner = error.cause or error
         host.err(f"{_about(command, found)}: {inner.message}. Enable debug logging for additional detail.\n")
+        # The tool would create the id.
+        return Ended(error.exit_code, 0 if command in _NEW and error.name == "NOT_FOUND" else _FAILED)
+    except Refused as error:
+        host.err(f"{error}\n")
         return Ended(error.exit_code, _FAILED)
     return Ended(0, 0)
 
 
 def _parsed(arguments: Sequence[str], dialect: str) -> tuple[str, Arguments]:
     """The command and all options. Raises UsageError."""
-    at = next((at for at, word in enumerate(arguments) if word in _COMMANDS and _is_command(arguments, at)), None)
+    commands = [name for name in _COMMANDS if not (name in _NEW and dialect == "3.9")]
+    at = next((at for at, word in enumerate(arguments) if word in commands and _is_command(arguments, at)), None)
     if at is None:
-        raise UsageError(f"kgctl has these commands of kafka-transactions: {', '.join(_COMMANDS)}; see docs/compat.md")
+        raise UsageError(f"kafka-transactions: error: choose a command of {', '.join(commands)}")
     command = arguments[at]
     options, needed = _COMMANDS[command]
     if dialect == "3.9":
@@ -99,6 +128,12 @@ def _about(command: str, found: Arguments) -> str:
         return "Failed to list transactions"
     if command == "describe":
         return f"Failed to describe transaction state of transactional-id `{found.value('transactional-id')}`"
+    if command == "find-hanging":
+        return "Failed to describe producers"
+    if command == "abort":
+        return f"Failed to abort transaction in partition {found.value('topic')}-{found.value('partition')}"
+    if command == "forceTerminateTransaction":
+        return f"Failed to force terminate transactionalId `{found.value('transactionalId')}`"
     broker = found.value("broker-id")
     where = "leader" if broker is None else f"broker {broker}"
     place = f"{found.value('topic')}-{found.value('partition')}"
@@ -122,7 +157,7 @@ def _list(session: Session, found: Arguments) -> None:
     for node, answer in session.run(_listings(cluster, request), "listTransactions"):
         for row in answer.transaction_states:
             rows.append((row.transactional_id, node.node_id, row.producer_id, row.transaction_state))
-    _show(session, _LIST, rows)
+    show(session, _LIST, rows)
 
 
 def _listings(cluster: Cluster, request: ListTransactionsRequest) -> Steps[list[tuple[Node, ListTransactionsResponse]]]:
@@ -166,7 +201,7 @@ def _describe(session: Session, found: Arguments) -> None:
         duration if started >= 0 else _NOTHING,
         ",".join(map(str, partitions)),
     )
-    _show(session, _DESCRIBE, [cells])
+    show(session, _DESCRIBE, [cells])
 
 
 def _ask_about(node: Node, names: list[str]) -> list[Batch[str]]:
@@ -200,7 +235,7 @@ def _describe_producers(session: Session, found: Arguments) -> None:
         )
         for one in row.active_producers
     ]
-    _show(session, _PRODUCERS, rows)
+    show(session, _PRODUCERS, rows)
 
 
 def _producers(cluster: Cluster, key: TopicPartition, broker: int | None) -> Steps[DescribeProducersResponse.Partition]:
@@ -216,18 +251,11 @@ def _producers(cluster: Cluster, key: TopicPartition, broker: int | None) -> Ste
     return answer.topics[0].partitions[0]
 
 
-# --- tables ---
-
-
-def _show(session: Session, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    lines = [list(map(str, line)) for line in (header, *rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
-    for line in lines:
-        session.out("".join(f"{cell.ljust(width)}\t" for cell, width in zip(line, widths, strict=True)) + "\n")
-
-
 _ACTIONS: dict[str, Callable[[Session, Arguments], None]] = {
     "list": _list,
     "describe": _describe,
     "describe-producers": _describe_producers,
+    "abort": run_abort,
+    "find-hanging": run_find_hanging,
+    "forceTerminateTransaction": run_force_terminate,
 }

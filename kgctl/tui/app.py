@@ -20,13 +20,13 @@ from textual.worker import Worker
 from kgctl.client.net.errors import KgctlError
 from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
+from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.observer import LiveObserver
 from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
-from kgctl.tui.screens.plan import PlanDialog
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
 from kgctl.tui.themes import DARK, THEMES
 from kgctl.tui.widgets.frame.zoom import Zoom

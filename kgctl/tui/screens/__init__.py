@@ -1,1 +1,1 @@
-"""What fills the terminal: a screen or a dialog per file."""
+"""What fills the terminal: a screen per file."""

@@ -14,10 +14,10 @@ from broker.light_dataclasses import replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.screens.polled import PolledScreen
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from kgctl.tui.widgets.assignment.pane import AssignmentPane
 from kgctl.tui.widgets.frame.pane_names import PaneNames
 from kgctl.tui.widgets.group.members import MembersPane

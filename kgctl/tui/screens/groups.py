@@ -13,10 +13,10 @@ from kgctl.model.cluster_view import EventKind
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import FAULTS, Health
 from kgctl.model.watched import WatchedGroup
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.screens.polled import ClusterScreen
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from kgctl.tui.widgets.charts.area import area, fitted
 from kgctl.tui.widgets.frame.filter import Field
 from kgctl.tui.widgets.frame.looks import look

@@ -19,9 +19,9 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.steps import Endpoint
 from kgctl.tui.cluster_label import ClusterLabel
+from kgctl.tui.dialogs.plan import PlanDialog, Stage
 from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.feed.read import Read
-from kgctl.tui.screens.plan import PlanDialog, Stage
 from kgctl.tui.themes import THEMES
 from kgctl.tui.widgets.table.rows import Rows
 from tests.kgctl.tui.waiting import until

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from textual.widgets import Checkbox
 
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.tui.dialogs import cluster_feed, opened

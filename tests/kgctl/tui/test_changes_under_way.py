@@ -12,7 +12,7 @@ from broker.protocol.errors import ErrorCode
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.model.changes import MemberChange
-from kgctl.tui.screens.plan import LEAVING, PlanDialog, Stage
+from kgctl.tui.dialogs.plan import LEAVING, PlanDialog, Stage
 from tests.kgctl.tui.dialogs import Scene as DialogScene
 from tests.kgctl.tui.group_scene import Scene, opened
 from tests.kgctl.tui.group_snapshots import GROUP, snapshot

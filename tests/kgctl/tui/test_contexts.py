@@ -13,11 +13,11 @@ from textual.widgets import Input
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.tui.cluster_label import ClusterLabel
+from kgctl.tui.dialogs.plan import PlanDialog, Stage
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.plan import PlanDialog, Stage
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.commandline import Kgctl, member_of
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.dialogs import opened

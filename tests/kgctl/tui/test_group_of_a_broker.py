@@ -12,10 +12,10 @@ from textual.widgets import Input
 from broker.local import LocalBroker
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
+from kgctl.tui.dialogs.plan import Stage
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.plan import Stage
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.tui.group_scene import MIDDLE, opened
 from tests.kgctl.tui.joining import Joining

@@ -11,13 +11,13 @@ import pytest
 
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Unreachable
 from kgctl.model.watched import GroupSnapshot
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.groups import OneGroup
 from kgctl.tui.feed.read import Read
 from kgctl.tui.screens.group import ASSIGNMENT, MEMBERS, OFFSETS, OVERVIEW
 from kgctl.tui.screens.groups import GroupsScreen
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from kgctl.tui.widgets.frame.pane_names import PaneNames
 from tests.kgctl.tui.group_scene import MIDDLE, SMALL, Scene, opened
 from tests.kgctl.tui.group_snapshots import (

@@ -15,12 +15,12 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.failure import RowError
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.keys import sections
 from kgctl.tui.screens.group import GroupScreen
-from kgctl.tui.screens.rebalance import RebalanceDialog
-from kgctl.tui.screens.removal import RemoveMemberDialog
-from kgctl.tui.screens.reset import ResetDialog
 from kgctl.tui.widgets.frame.filter_bar import FilterBar
 from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.groups.lines import FailedBrokers

@@ -14,9 +14,9 @@ from textual.widgets import Checkbox, Input
 from broker.local import LocalBroker
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.groups import GroupDescription
+from kgctl.tui.dialogs.plan import Stage
+from kgctl.tui.dialogs.rebalance import RebalanceDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.plan import Stage
-from kgctl.tui.screens.rebalance import RebalanceDialog
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
 from tests.kgctl.tui.dialogs import GatedFeed, OtherBrokerFeed, Scene, cluster_feed, opened

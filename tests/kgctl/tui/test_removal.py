@@ -6,8 +6,8 @@ import asyncio
 
 from broker.local import LocalBroker
 from kgctl.model.changes import MemberChange
+from kgctl.tui.dialogs.removal import RemoveMemberDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.removal import RemoveMemberDialog
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, member_of
 from tests.kgctl.tui.dialogs import AnswersFeed, cluster_feed, opened

@@ -12,9 +12,9 @@ from textual.widgets import Input
 from broker.local import LocalBroker
 from kgctl.client.admin.admin import Admin
 from kgctl.model.changes import DONE
+from kgctl.tui.dialogs.plan import Stage
+from kgctl.tui.dialogs.reset import ResetDialog
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.screens.plan import Stage
-from kgctl.tui.screens.reset import ResetDialog
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.ports import kept_address

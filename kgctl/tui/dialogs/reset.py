@@ -19,8 +19,8 @@ from kgctl.client.net.errors import BadValue, NotFound, Precondition
 from kgctl.model.changes import DONE, ResetPlan, ResetRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
+from kgctl.tui.dialogs.plan import READ_ONLY, PlanDialog, Stage
 from kgctl.tui.feed.protocol import Feed
-from kgctl.tui.screens.plan import READ_ONLY, PlanDialog, Stage
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows

@@ -17,8 +17,8 @@ from kgctl.client.net.errors import Precondition
 from kgctl.model.changes import DONE, EVICTION, GONE, JOINED, PLANNED, REJOINED, TRIGGER, RebalanceRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
+from kgctl.tui.dialogs.plan import PlanDialog, Stage, ended
 from kgctl.tui.feed.protocol import Feed
-from kgctl.tui.screens.plan import PlanDialog, Stage, ended
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows

@@ -15,8 +15,8 @@ from kgctl.model.changes import DONE, MemberChange
 from kgctl.model.groups import GroupDescription
 from kgctl.render.table import printable
 from kgctl.tui import command_line
+from kgctl.tui.dialogs.plan import PlanDialog, Stage, ended
 from kgctl.tui.feed.protocol import Feed
-from kgctl.tui.screens.plan import PlanDialog, Stage, ended
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows

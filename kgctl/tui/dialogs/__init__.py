@@ -1,0 +1,1 @@
+"""Dialogs: a change with its plan, consent to it, and its outcome."""

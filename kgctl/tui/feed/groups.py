@@ -20,7 +20,7 @@ class AllGroups(Read[Snapshot]):
 
     def run(self, admin: Admin) -> Snapshot:
         listing = admin.list_groups()
-        found = admin.describe_groups([row.group for row in listing.groups])
+        found = admin.describe_groups([row.group for row in listing.groups], commit_times=True)
         return Snapshot(
             time.monotonic(), int(time.time() * 1000), {group.group: group for group in found}, errors=listing.errors
         )
@@ -34,7 +34,7 @@ class OneGroup(Read[GroupSnapshot]):
     whole_history: bool = field(default=False, compare=False)
 
     def run(self, admin: Admin) -> GroupSnapshot:
-        (found,) = admin.describe_groups([self.group])
+        (found,) = admin.describe_groups([self.group], commit_times=True)
         # Reading the history may take long; rates refer to the moment of the description.
         at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
         events, reason = None, None

@@ -256,6 +256,23 @@ def test_infrequent_commits_raise_no_alarm(rate: int, every_s: float, step: floa
     assert changes in ([], [None], [None, Health.OK]), verdicts
 
 
+@given(
+    st.integers(0, 500),
+    st.integers(0, 500),
+    st.sampled_from([0, 1, 500, 100_000]),
+    st.sampled_from([1.0, 2.0, 5.0, 11.0]),
+)
+def test_no_verdict_flips_while_the_rates_stay_the_same(rate_in: int, rate_out: int, lag: int, step: float) -> None:
+    """A word that has come does not go away and come back, whatever the constant rates are."""
+    watch, course = GroupsWatch(), reading(rate_in, rate_out, lag)
+    seen: list[Health | None] = []
+    for place in range(round(200 / step)):
+        (row,) = watch.add(snapshot(place * step, course(place * step)))
+        if not seen or seen[-1] is not row.health:
+            seen.append(row.health)
+    assert len(seen) == len(set(seen)), seen
+
+
 # --- errors ---
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from broker.light_dataclasses import replace
 from kgctl.client.admin.aborts import write_marker
 from kgctl.client.admin.producers import describe_producers
 from kgctl.client.admin.transactions import describe_transactions
@@ -55,7 +56,10 @@ def _at_offset(session: Session, key: TopicPartition, start: int) -> Transaction
         raise Refused(f"Failed to validate producer state for partition {key}: {error.message}.", error.exit_code)
     for row in producers:
         if row.start_offset == start:
-            return _marker(key, row.producer_id, row.producer_epoch, max(0, row.coordinator_epoch or 0))
+            return replace(
+                _marker(key, row.producer_id, row.producer_epoch, max(0, row.coordinator_epoch or 0)),
+                start_offset=start,
+            )
     raise Refused(f"Could not find any open transactions starting at offset {start} on partition {key}", NOT_FOUND)
 
 

@@ -176,6 +176,6 @@ STORE_LAYOUTS: dict[str, Layout] = {
     ),
     "store-damages": Layout(
         store.StoreDamage,
-        (NAME("FILE", "file", 30), SENTENCE("PLACE", "place", 20), SENTENCE("DAMAGE", "damage", 30)),
+        (SENTENCE("FILE", "file", 30), SENTENCE("PLACE", "place", 20), SENTENCE("DAMAGE", "damage", 30)),
     ),
 }

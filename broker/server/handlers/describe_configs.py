@@ -86,7 +86,7 @@ def _rows(kind: int, name: str, resources: Resources) -> tuple[Iterable[ConfigRo
             ErrorCode.INVALID_REQUEST,
             UNNAMED[kind],
         )
-    return (), (ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no configs here.")
+    return (), (ErrorCode.INVALID_REQUEST, f"This broker has no configs of resources of type {kind}.")
 
 
 def _config(row: ConfigRow, request: DescribeConfigsRequest) -> DescribeConfigsResponse.Config:

@@ -103,9 +103,23 @@ def _known(place: Place, flags: tuple[str, ...], what: str, names: Names) -> Ite
         if flag in _MEMBERS:
             groups = place.values("GROUP", "--group")
             return names(Wanted(_MEMBERS[flag], groups[0]), place) if groups else ()
+    if place.path[:1] == ("configs",) and what in ("TYPE", "NAME") and not flags:
+        return _configured(place, what, names)
     if "--context" in flags or (place.path[:1] == ("context",) and what == "NAME" and not flags):
         return complete_contexts("")
     return _enumerated(place, flags, what)
+
+
+def _configured(place: Place, what: str, names: Names) -> Iterable[str]:
+    """Types of resources with configs, or names of resources of the type before."""
+    from kgctl.commands.configs.arguments import ALL_BROKERS, BROKER, GROUP, TOPIC, TYPES
+
+    if what == "TYPE":
+        return TYPES
+    kind = next(iter(place.values("TYPE")), "").lower().removesuffix("s")
+    if kind in (TOPIC, GROUP):
+        return names(Wanted(f"{kind}s"), place)
+    return (ALL_BROKERS,) if kind == BROKER else ()
 
 
 def _enumerated(place: Place, flags: tuple[str, ...], what: str) -> Iterable[str]:

@@ -112,7 +112,8 @@ def _known(place: Place, flags: tuple[str, ...], what: str, names: Names) -> Ite
 
 def _configured(place: Place, what: str, names: Names) -> Iterable[str]:
     """Types of resources with configs, or names of resources of the type before."""
-    from kgctl.commands.configs.arguments import ALL_BROKERS, BROKER, GROUP, TOPIC, TYPES
+    from kgctl.client.admin.configs import ALL_BROKERS, BROKER, GROUP, TOPIC
+    from kgctl.commands.configs.arguments import TYPES
 
     if what == "TYPE":
         return TYPES

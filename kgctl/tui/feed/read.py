@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import KgctlError
+from kgctl.tui.feed.values import to_json
 
 T = TypeVar("T")
 
@@ -46,3 +49,16 @@ def answer_type(read: type[Read[Any]]) -> type:
             found: type = get_args(base)[0]
             return found
     raise TypeError(f"the bases of {read.__name__} do not name the type of its answer: write Read[Answer]")
+
+
+def parts(read: Read[Any]) -> tuple[str, dict[str, Any]]:
+    """The question as a text, the same for equal reads, and the values of the fields that are no part of it."""
+    kind: Any = read.__class__
+    fields = dataclasses.fields(kind)
+    asked = {field.name: to_json(getattr(read, field.name)) for field in fields if field.compare}
+    others = {
+        field.name: to_json(getattr(read, field.name))
+        for field in fields
+        if not field.compare and getattr(read, field.name) != field.default
+    }
+    return json.dumps([kind.__name__, asked], separators=(",", ":")), others

@@ -17,7 +17,9 @@ from kgctl.commands.shared.settings import settings
 from kgctl.render.show import wants_color
 
 if TYPE_CHECKING:
+    from kgctl.commands.shared.settings import Settings
     from kgctl.tui.app import KgctlApp
+    from kgctl.tui.feed.protocol import Feed
 
 # The values of --screen, with the keys that open each screen from the first one, or from that of the group.
 GROUPS_SCREENS = {"groups": (), "help": ("question_mark",)}
@@ -29,6 +31,8 @@ EPILOG = examples(
     "kgctl ui orders --read-only",
     "kgctl ui orders --once --screen offsets --snapshots 5",
     "kgctl ui orders --once --svg orders.svg",
+    "kgctl ui --record incident.kgctl",
+    "kgctl ui --replay incident.kgctl --at 12:31:07",
 )
 
 
@@ -60,6 +64,19 @@ def ui(
         Path | None,
         typer.Option("--svg", metavar="FILE", help="With --once: write the frame to this SVG file instead."),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Record all that the dashboard reads into this new file."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --record: replace the file if it exists.")] = False,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="FILE", help="Show a recording instead of a cluster."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="With --replay: begin at 12:31:07, at +90s, or at an ISO 8601 time."),
+    ] = None,
 ) -> None:
     """Watch consumer groups on a live dashboard.
 
@@ -73,11 +90,41 @@ def ui(
     if not once:
         _check_terminal(ctx, [("--screen", screen), ("--svg", svg)])
 
+    for option, value, needed, is_given in (
+        ("--force", force, "--record", record),
+        ("--at", at, "--replay", replay),
+    ):
+        if value and is_given is None:
+            raise typer.BadParameter(f"needs {needed}.", param_hint=f"'{option}'")
+    if record is not None and replay is not None:
+        raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
+
+    chosen = settings(ctx)
+    if replay is not None:
+        app = _replaying(replay, at, group, theme)
+    else:
+        app = _watching(chosen, interval, group, theme, read_only, (record, force))
+    try:
+        if once:
+            # A moment of a recording is one answer.
+            answers = snapshots if replay is None else 1
+            _print_frame(app, columns_and_lines, keys, answers, svg, colors=wants_color(chosen.color))
+        else:
+            app.run()
+            app.check()
+    finally:
+        app.feed.close()
+    if record is not None:
+        _check_recording(app.feed, record)
+
+
+def _watching(
+    chosen: Settings, interval: float, group: str | None, theme: str, read_only: bool, record: tuple[Path | None, bool]
+) -> KgctlApp:
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.cluster_label import ClusterLabel
     from kgctl.tui.feed.cluster import ClusterFeed
 
-    chosen = settings(ctx)
     connection, target = chosen.connection(), chosen.target()
     label = ClusterLabel(
         ",".join(map(str, connection.bootstrap)),
@@ -87,16 +134,36 @@ def ui(
         target.must_confirm,
         target.command_options,
     )
-    feed = ClusterFeed(connection, label)
-    app = KgctlApp(feed, interval_s=interval, group=group, theme=theme)
-    try:
-        if once:
-            _print_frame(app, columns_and_lines, keys, snapshots, svg, colors=wants_color(chosen.color))
-        else:
-            app.run()
-            app.check()
-    finally:
-        feed.close()
+    feed: Feed = ClusterFeed(connection, label)
+    path, force = record
+    if path is None:
+        return KgctlApp(feed, interval_s=interval, group=group, theme=theme)
+
+    from kgctl.tui.feed.recording import record_to
+
+    recording = record_to(path, feed, force=force)
+    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme)
+    recording.failed = lambda reason: app.warn_from_thread(f"Recording has stopped: {path}: {reason}")
+    return app
+
+
+def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> KgctlApp:
+    from kgctl.tui.feed.replay import Recording, ReplayFeed
+    from kgctl.tui.replay.app import ReplayApp
+    from kgctl.tui.replay.moments import place_at
+
+    feed = ReplayFeed(Recording(path))
+    if at is not None:
+        feed.place = place_at(feed.recording, at)
+    return ReplayApp(feed, group=group, theme=theme)
+
+
+def _check_recording(feed: Feed, path: Path) -> None:
+    from kgctl.client.net.errors import KgctlError
+    from kgctl.tui.feed.recording import RecordingFeed
+
+    if isinstance(feed, RecordingFeed) and feed.failure is not None:
+        raise KgctlError(f"{path} is incomplete: {feed.failure}")
 
 
 def _print_frame(

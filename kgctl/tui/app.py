@@ -22,7 +22,7 @@ from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.feed.protocol import Feed
-from kgctl.tui.observer import LiveObserver
+from kgctl.tui.observer import LiveObserver, Observer
 from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
@@ -76,6 +76,7 @@ class KgctlApp(App[None]):
         group: str | None = None,
         theme: str = DARK.name,
         clock: Callable[[], float] = time.monotonic,
+        observer: Observer | None = None,
     ) -> None:
         super().__init__()
         self.feed = feed
@@ -86,7 +87,11 @@ class KgctlApp(App[None]):
         self._clock = clock
         self._first_group = group
         self.background = Background(
-            LiveObserver(feed), self._cluster_answered, self._cluster_failed, self._background_s, self.now_s
+            observer or LiveObserver(feed),
+            self._cluster_answered,
+            self._cluster_failed,
+            self._background_s,
+            self.now_s,
         )
         self._failure: Exception | None = None
         self._watching: Worker[None] | None = None
@@ -119,6 +124,11 @@ class KgctlApp(App[None]):
         if self._failure is not None:
             raise self._failure
 
+    def warn_from_thread(self, text: str) -> None:
+        """Show a warning; called in another thread."""
+        with contextlib.suppress(RuntimeError):
+            self.call_from_thread(self.notify, text, severity="error", timeout=60)
+
     def fail(self, error: Exception) -> None:
         self._failure = self._failure or error
         self.exit()
@@ -137,6 +147,14 @@ class KgctlApp(App[None]):
         if isinstance(self.focused, Input) and event.is_printable:
             event.prevent_default()
             self.post_message(events.Key(event.key, event.character))
+
+    @property
+    def replay(self) -> str | None:
+        return None
+
+    @property
+    def replay_details(self) -> str:
+        return ""
 
     def open_group(self, group: str) -> None:
         self.push_screen(GroupScreen(group))

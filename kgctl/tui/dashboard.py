@@ -22,6 +22,14 @@ class Dashboard(Protocol):
         """Monotonic seconds, of the clock by which ages are computed."""
         ...
 
+    @property
+    def replay(self) -> str | None:
+        """Where a recording stands, for the header; None if the dashboard shows a cluster."""
+        ...
+
+    @property
+    def replay_details(self) -> str: ...
+
     def open_group(self, group: str) -> None: ...
 
     @property

@@ -51,9 +51,15 @@ class Polling(Generic[T]):
         self._ask, self._answered, self._failed = ask, answered, failed
         self._interval_s, self._clock = interval_s, clock
         self._wanted = asyncio.Event()
+        self._is_waiting = False
         self.is_paused = False
         self.answers = 0
         self.last: T | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for the next time, and nobody has asked for an answer at once."""
+        return self._is_waiting and not self._wanted.is_set()
 
     def now(self) -> None:
         """Ask at once, or as soon as the call in progress has ended."""
@@ -63,7 +69,9 @@ class Polling(Generic[T]):
         while True:
             self._wanted.clear()
             await self._once()
+            self._is_waiting = True
             await self._wait()
+            self._is_waiting = False
 
     async def _once(self) -> None:
         fresh, started = self.freshness, self._clock()

@@ -6,10 +6,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import BadValue, KgctlError
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.delta import diff, written
 from kgctl.tui.feed.protocol import Feed
@@ -24,6 +25,19 @@ CHANGES = 150
 WAITING = 100
 
 
+def record_to(path: Path, feed: Feed, *, force: bool = False) -> RecordingFeed:
+    """Record this feed into a new file; with `force`, also into one that exists. Raises BadValue."""
+    label = ClusterLabel(feed.cluster.address, feed.cluster.context, feed.cluster.color)
+    header = {"started_ms": int(time.time() * 1000), "cluster": to_json(label)}
+    try:
+        writer = RecordingWriter(path, header, force=force)
+    except FileExistsError:
+        raise BadValue(f"cannot record to {path}: it exists; choose another name or pass --force") from None
+    except OSError as error:
+        raise BadValue(f"cannot record to {path}: {error.strerror or error}") from None
+    return RecordingFeed(feed, writer)
+
+
 class RecordingFeed:
     """The feed, with each answer and each error written to the file in the order in which they arrive.
 
@@ -35,10 +49,10 @@ class RecordingFeed:
         self,
         feed: Feed,
         writer: RecordingWriter,
-        failed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._feed, self._writer, self._failed, self._clock = feed, writer, failed, clock
+        self._feed, self._writer, self._clock = feed, writer, clock
+        self.failed: Callable[[str], None] = lambda _: None
         self.failure: str | None = None
         self._frames: queue.Queue[Frame | None] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._run, name="kgctl ui recording", daemon=True)
@@ -83,7 +97,7 @@ class RecordingFeed:
         except OSError as error:
             is_first, self.failure = self.failure is None, error.strerror or str(error)
             if is_first:
-                self._failed(self.failure)
+                self.failed(self.failure)
 
 
 class Frame:

@@ -28,10 +28,10 @@ class RecordingWriter:
     """Writes a new file that only its owner can read. Raises OSError."""
 
     def __init__(self, path: Path, header: dict[str, Any], *, force: bool = False) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_TRUNC if force else os.O_EXCL)
-        descriptor = os.open(path, flags, 0o600)
         if force:
-            os.fchmod(descriptor, 0o600)
+            # A new file, as the old one may be readable for others, or be a link to something else.
+            path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         self._zip = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
         self.write({NAME: VERSION, **header})

@@ -20,6 +20,7 @@ from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.unreachable import Unreachable
 from kgctl.tui.widgets.frame.zoom import Zoom
+from kgctl.tui.widgets.replay.bar import ReplayBar
 from kgctl.watch.cluster import ClusterView
 
 T = TypeVar("T")
@@ -101,6 +102,8 @@ class PolledScreen(Screen[None], Generic[T]):
 
     def compose(self) -> ComposeResult:
         yield Header(self.place)
+        if self.dashboard.replay is not None:
+            yield ReplayBar()
         yield Unreachable()
         with Vertical(id="contents"):
             yield from self.contents()
@@ -143,7 +146,10 @@ class PolledScreen(Screen[None], Generic[T]):
             headline=self.headline(),
             paused=dashboard.is_paused,
             read_only=dashboard.read_only,
+            replay=dashboard.replay,
         )
+        for bar in self.query(ReplayBar):
+            bar.show(dashboard.replay_details)
         self.query_one(Unreachable).show(dashboard.feed.cluster, polling.freshness, now_s)
 
     def _on_answer(self, answer: T) -> None:

@@ -61,10 +61,15 @@ class Header(Widget):
         headline: Sequence[Content] = (),
         paused: bool,
         read_only: bool,
+        replay: str | None = None,
     ) -> None:
-        """`facts` are about the cluster, `headline` is what the screen has to say; both in the order of importance."""
+        """`facts` are about the cluster, `headline` is what the screen has to say; both in the order of importance.
+
+        `replay` is where a recording stands; it replaces the age of the data.
+        """
         self._cluster, self._facts, self._headline = cluster, facts, headline
-        self._marks = [*([READ_ONLY] if read_only else []), _state(fresh, now_s, interval_s, paused=paused)]
+        state = _state(fresh, now_s, interval_s, paused=paused) if replay is None else replay
+        self._marks = [*([READ_ONLY] if read_only else []), state]
         self.set_class(fresh.is_lost, "-lost")
         shown = (cluster, tuple(facts), tuple(headline), tuple(self._marks))
         if shown != self._shown:

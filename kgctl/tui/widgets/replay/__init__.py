@@ -1,0 +1,1 @@
+"""The line that shows where a replay stands."""

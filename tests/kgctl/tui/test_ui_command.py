@@ -174,3 +174,20 @@ def test_no_other_command_loads_textual(our_cluster: Cluster) -> None:
         command = [sys.executable, "-c", code, *arguments, "--bootstrap", our_cluster.bootstrap_servers]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
         assert done.stdout.splitlines()[-1] == loaded, done.stderr
+
+
+def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, group: str, tmp_path: Path) -> None:
+    path = tmp_path / "incident"
+    options = ("--once", "--size", "100x200")
+    done = ui(cluster.bootstrap_servers, *options, "--snapshots", 2, "--interval", 0.2, "--record", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    again = ui("127.0.0.1:1", *options, "--replay", path, "--at", "+1h")
+    assert again.returncode == 2
+    assert "is not in the recording" in again.stderr
+    again = ui("127.0.0.1:1", *options, "--replay", path)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "REPLAY" in again.stdout.splitlines()[0]
+    assert f" {group} " in again.stdout
+    refused = ui(cluster.bootstrap_servers, *options, "--record", path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "it exists; choose another name or pass --force" in refused.stderr

@@ -58,7 +58,7 @@ class Polling(Generic[T]):
 
     @property
     def idle(self) -> bool:
-        """Whether it waits for the next time, and nobody has asked for an answer at once."""
+        """Whether it waits for the next time, and no answer is wanted at once."""
         return self._is_waiting and not self._wanted.is_set()
 
     def now(self) -> None:

@@ -19,7 +19,7 @@ from kgctl.tui.feed.recording_file import RecordingWriter
 from kgctl.tui.feed.values import to_json
 
 T = TypeVar("T")
-# After so many changes an answer is written as a whole: a jump in a replay applies no more of them.
+# After this many changes an answer is written as a whole, so that a jump in a replay applies few of them.
 CHANGES = 150
 # More answers than this wait only if the disk does not keep up; then the dashboard waits for it.
 WAITING = 100
@@ -42,7 +42,7 @@ class RecordingFeed:
     """The feed, with each answer and each error written to the file in the order in which they arrive.
 
     A thread writes: the answers of 10,000 groups take a second. If writing fails, `failure` says why, `failed` is called once
-    in that thread, and the dashboard goes on without recording.
+    in that thread, and the dashboard continues without recording.
     """
 
     def __init__(

@@ -127,9 +127,11 @@ def _rows(found: Sequence[GroupDescription], view: type, output: str) -> Sequenc
     ]
     if view is GroupOverview:
         from kgctl.watch.overview import overview
+        from kgctl.watch.standing import newest_ms
 
         wall_ms = time.time_ns() // 1_000_000
-        return [overview(group, wall_ms) for group in present]
+        cluster_ms = newest_ms(present)
+        return [overview(group, wall_ms, cluster_ms=cluster_ms) for group in present]
     if view is StateRow:
         return [group.state_row() for group in present]
     if view is MemberRow:

@@ -19,6 +19,8 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, GroupDescription, MemberRow, TopicPartitions
 
 POLL_S = 0.05
+# Without generations, the first Stable state may have only some of the evicted members; the others join within this time.
+SETTLE_S = 10.0
 
 
 def plan_rebalance(cluster: Cluster, group: str, *, evict: bool = False) -> Steps[list[RebalanceRow]]:
@@ -97,6 +99,7 @@ def await_rebalances(
     before = _by_group(rows)
     pending = {group for group, some in before.items() if not all(row.error for row in some)}
     done: dict[str, list[RebalanceRow]] = {group: some for group, some in before.items() if group not in pending}
+    stable_s: dict[str, float] = {}
     while pending:
         described = yield from describe_groups(cluster, sorted(pending), offsets=False)
         for group in described:
@@ -104,7 +107,9 @@ def await_rebalances(
             if group.error:
                 done[group.group] = _all_failed(some, group.error)
             elif group.state == "Stable" and _is_newer(group, some):
-                done[group.group] = _outcome(some, group, round((clock() - since) * 1000))
+                now_s = clock()
+                if _is_complete(group, some) or now_s - stable_s.setdefault(group.group, now_s) >= SETTLE_S:
+                    done[group.group] = _outcome(some, group, round((now_s - since) * 1000))
         waiting = [group for group in described if group.group not in done]
         pending = {group.group for group in waiting}
         try:
@@ -238,6 +243,12 @@ def _is_newer(described: GroupDescription, rows: Sequence[RebalanceRow]) -> bool
     # Without generations: no member has an evicted id.
     evicted = {row.consumer_id for row in rows if not row.error}
     return not evicted.intersection(member.consumer_id for member in described.members)
+
+
+def _is_complete(described: GroupDescription, rows: Sequence[RebalanceRow]) -> bool:
+    """Whether all have joined again: a newer generation shows it; without generations, the number of members does."""
+    has_generations = described.generation is not None and rows[0].generation_before is not None
+    return has_generations or len(described.members) >= sum(not row.error for row in rows)
 
 
 def _outcome(rows: Sequence[RebalanceRow], now: GroupDescription, stable_after_ms: int) -> list[RebalanceRow]:

@@ -173,6 +173,16 @@ def test_evicted_members_rejoin_under_new_ids_and_static_members_keep_theirs() -
     assert [row.reason for row in request.members] == ["member was removed by an admin: why not"] * 2
 
 
+def test_without_generations_the_wait_ends_when_as_many_members_are_back() -> None:
+    looks = [("Stable", 7, [A, B]), ("Stable", 7, [A, B]), ("Stable", 8, [C]), ("Stable", 9, [C, member("d")])]
+    scene = Scene(looks, native=False)
+    rows = scene.go(scene.plan(evict=True))
+    assert [(row.consumer_id, row.status) for row in rows if row.status == "joined"] == [
+        ("c", "joined"),
+        ("d", "joined"),
+    ]
+
+
 def test_only_a_member_that_cannot_be_evicted_is_a_failure_not_one_that_has_left() -> None:
     scene = Scene([("Stable", 7, [A, B])], native=False)
     scene.leaving_error = lambda name: UNKNOWN_MEMBER_ID if name == "a" else 30

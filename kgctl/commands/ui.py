@@ -47,6 +47,14 @@ def ui(
         float, typer.Option("--interval", metavar="SECONDS", min=0.1, max=3600, help="Refresh interval.")
     ] = 2.0,
     theme: Annotated[str, typer.Option("--theme", metavar="|".join(THEMES), help="Colour theme.")] = THEMES[0],
+    ascii_only: Annotated[
+        bool | None,
+        typer.Option(
+            "--ascii/--unicode",
+            show_default=False,
+            help="Draw with ASCII characters, or with all. Default: as the locale and TERM say.",
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one frame and exit; needs no terminal.")] = False,
     screen: Annotated[
         str | None,
@@ -104,6 +112,7 @@ def ui(
         app = _replaying(replay, at, group, theme)
     else:
         app = _watching(chosen, interval, group, theme, read_only, (record, force))
+    app.ascii_only = _is_ascii(ascii_only, svg)
     try:
         if once:
             # A moment of a recording is one answer.
@@ -116,6 +125,13 @@ def ui(
         app.feed.close()
     if record is not None:
         _check_recording(app.feed, record)
+
+
+def _is_ascii(wanted: bool | None, svg: Path | None) -> bool:
+    from kgctl.tui.widgets.frame.terminal import is_ascii_only
+
+    # An SVG file brings its font.
+    return svg is None and is_ascii_only(os.environ) if wanted is None else wanted
 
 
 def _watching(

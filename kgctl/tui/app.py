@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import Worker
@@ -24,11 +25,14 @@ from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.observer import LiveObserver, Observer
 from kgctl.tui.palette import GroupCommands, KeyCommands
+from kgctl.tui.places import PLACES, PREFIX, Place, place_of
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
 from kgctl.tui.themes import DARK, THEMES
+from kgctl.tui.widgets.frame.glyphs import AsciiOnly
+from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.frame.zoom import Zoom
 from kgctl.watch.cluster import ClusterView
 
@@ -36,12 +40,14 @@ INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 DEFAULT_INTERVAL_S = 2.0
 # All groups are read no more often than this while a screen is open that does not show them.
 COVERED_INTERVAL_S = 5.0
+ASCII_ONLY = AsciiOnly()
 
 
 class KgctlApp(App[None]):
     """`interval_s` is the refresh interval; `clock` gives monotonic seconds, from which ages are computed.
 
-    `group` opens that group at the start; `read_only` disables every action that changes a group.
+    `group` opens that group at the start; `read_only` disables every action that changes a group. Set `ascii_only` before it runs
+    to draw with ASCII characters.
     """
 
     TITLE = "kgctl"
@@ -65,6 +71,7 @@ class KgctlApp(App[None]):
         Binding("p", "pause", "Pause", show=False),
         Binding("ctrl+r", "refresh_now", "Refresh now", show=False),
         Binding("t", "next_theme", "Next theme", show=False),
+        Binding("g", "await_place", "Go to a screen, by its letter", show=False, key_display="gg"),
     ]
 
     def __init__(
@@ -85,6 +92,8 @@ class KgctlApp(App[None]):
         self.is_paused = False
         self.ready = asyncio.Event()
         self._clock = clock
+        self._awaits_place = False
+        self.ascii_only = False
         self._first_group = group
         self.background = Background(
             observer or LiveObserver(feed),
@@ -141,7 +150,17 @@ class KgctlApp(App[None]):
         # The command prints the error in one line; Textual would print a traceback of a page.
         self._close_messages_no_wait()
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *([ASCII_ONLY] if self.ascii_only else [])]
+
     def on_key(self, event: events.Key) -> None:
+        if self._awaits_place:
+            self._awaits_place = False
+            self._prompt("")
+            if (place := place_of(event.character)) is not None:
+                event.prevent_default()
+                self.go_to(place)
+            return
         # A key that was typed in one go with the key that opened an input was sent to the widget that had the focus then.
         # Send it to the input: "/box" must neither rebalance a group nor remove a member.
         if isinstance(self.focused, Input) and event.is_printable:
@@ -155,6 +174,17 @@ class KgctlApp(App[None]):
     @property
     def replay_details(self) -> str:
         return ""
+
+    def go_to(self, place: Place) -> None:
+        """Leave the screens that are open, and open this one."""
+        for _ in self.screen_stack[1:]:
+            self.pop_screen()
+        if place.make is not None:
+            self.push_screen(place.make())
+
+    def _prompt(self, text: str) -> None:
+        for line in self.screen.query(KeyLine):
+            line.prompt(text)
 
     def open_group(self, group: str) -> None:
         self.push_screen(GroupScreen(group))
@@ -185,6 +215,10 @@ class KgctlApp(App[None]):
         self.ready.set()
 
     # ---- actions on every screen
+
+    def action_await_place(self) -> None:
+        self._awaits_place = True
+        self._prompt("   ".join(f"{PREFIX}{place.letter} {place.name}" for place in PLACES))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

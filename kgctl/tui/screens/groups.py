@@ -43,6 +43,7 @@ class GroupsScreen(ClusterScreen):
     GroupsScreen #top { height: 5; }
     GroupsScreen.-high #top { height: 8; }
     GroupsScreen.-low #top { display: none; }
+    GroupsScreen #preview { height: 5; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "faults", "Faults", tooltip="Show only groups that need you, or all groups"),
@@ -162,7 +163,7 @@ class GroupsScreen(ClusterScreen):
         room = self.query_one("#contents").size.height - (top.outer_size.height if top.display else 0)
         if room > 0 and self.zoom.panel is None:
             lines = max(LEAST_LINES, min(rows + AROUND_ROWS, room - PREVIEW_LINES[self.has_class("-high")]))
-            self.panel.styles.height = lines
+            self.preview.styles.height = room - lines
 
     def _show_preview(self) -> None:
         row = self.current

@@ -150,7 +150,7 @@ def test_columns_that_fit_do_not_scroll_sideways() -> None:
 def test_keys_move_the_cursor_and_it_stops_at_the_ends() -> None:
     async def play(scene: Scene) -> None:
         found = []
-        for key in ("k", "j", "down", "up", "G", "g", "end", "home", "pagedown", "pageup"):
+        for key in ("k", "j", "down", "up", "G", "home", "end", "home", "pagedown", "pageup"):
             await scene.press(key)
             found.append(scene.current)
         assert found == [

@@ -22,6 +22,7 @@ from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.keys import sections
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.widgets.frame.filter_bar import FilterBar
+from kgctl.tui.widgets.frame.glyphs import BLOCKS
 from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.groups.lines import FailedBrokers
 from kgctl.tui.widgets.groups.preview import Detail
@@ -269,6 +270,64 @@ def test_f_shows_only_faults_and_escape_shows_all() -> None:
         assert len(scene.names) == 4
         await scene.press("f", "f")
         assert len(scene.names) == 4
+
+    watching([four()], walk)
+
+
+def test_u_hides_unused_groups_and_shows_their_number() -> None:
+    async def walk(scene: Scene) -> None:
+        assert scene.names == ["fraud", "billing", "old-2", "old-1"]
+        assert "Groups 4 \u00b7 unused 2 (u hides)" in scene.title
+        await scene.press("u")
+        assert scene.names == ["fraud", "billing"]
+        assert "Groups 2 of 4 \u00b7 unused 2 hidden (u)" in scene.title
+        await scene.press("u")
+        assert len(scene.names) == 4
+
+    old = [snapshots.group(f"old-{lag}", "Empty", members=0, lags=(lag,), since_s=1e6) for lag in (1, 2)]
+    live = [snapshots.group("billing"), snapshots.group("fraud", silent_ms=40_000)]
+    watching([snapshots.snapshot([*old, *live])], walk)
+
+
+def test_filters_look_at_states_verdicts_topics_members_and_lags() -> None:
+    async def walk(scene: Scene) -> None:
+        for text, names in (
+            ("state:prep", ["checkout"]),
+            ("verdict:silent", ["fraud"]),
+            ("topic:orders lag:>=501", ["fraud"]),
+            ("member:billing-app", ["billing"]),
+            ("member:10.0.0.7 !lag:>0", ["checkout"]),
+        ):
+            await scene.press("slash", *text, "enter")
+            assert (text, scene.names) == (text, names)
+            await scene.press("escape")
+
+    watching([four()], walk)
+
+
+def test_the_trend_of_a_growing_lag_rises() -> None:
+    async def walk(scene: Scene) -> None:
+        for _ in range(6):
+            await scene.refresh()
+        (line,) = [line for line in scene.table.splitlines() if "tracking" in line]
+        trend = [char for char in line if char in BLOCKS]
+        assert trend == sorted(trend)
+        assert len(set(trend)) > 3
+
+    first = [snapshots.group("tracking", lags=(1_000_000, 1_000_000))]
+    found = [snapshots.snapshot(snapshots.later(first, after_s), after_s) for after_s in range(0, 70, 10)]
+    watching(found, walk)
+
+
+def test_what_needs_somebody_is_listed_and_opened() -> None:
+    async def walk(scene: Scene) -> None:
+        needs_you = scene.screen.needs_you
+        assert [row.group for row in needs_you.table.rows] == ["ledger", "fraud"]
+        assert needs_you.title_text == "\u00b9 Needs you 2"
+        await scene.press("tab", "down", "r")
+        dialog: Any = scene.app.screen
+        assert isinstance(dialog, ResetDialog)
+        assert dialog.group == "fraud"
 
     watching([four()], walk)
 

@@ -68,7 +68,7 @@ def test_one_frame_of_each_pane(our_cluster: Cluster) -> None:
 
 
 def test_one_frame_of_the_help(our_cluster: Cluster) -> None:
-    result = Kgctl(our_cluster.bootstrap_servers)("ui", "--once", "--screen", "help")
+    result = Kgctl(our_cluster.bootstrap_servers)("ui", "--once", "--screen", "help", "--size", "120x60")
     assert result.exit_code == 0, result.stderr
     assert "ctrl+r" in result.stdout
 

@@ -30,6 +30,7 @@ class KeyLine(Line):
         super().__init__()
         self._hints = tuple(hints)
         self._keys: list[Key] = []
+        self._prompt = ""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._on_bindings)
@@ -40,7 +41,14 @@ class KeyLine(Line):
             self._keys = [key for section in sections(screen) for key in section.keys if key.is_shown]
             self.refresh()
 
+    def prompt(self, text: str) -> None:
+        """Show this instead of the keys; an empty text shows the keys again."""
+        self._prompt = text
+        self.refresh()
+
     def text(self, width: int) -> Content:
+        if self._prompt:
+            return Content.styled(self._prompt, "bold $primary").truncate(width, ellipsis=True)
         here = [*(_hint(*one) for one in self._hints), *map(_shown, self._of(App, is_in=False))]
         end = Content(BETWEEN).join(map(_shown, self._of(App, is_in=True)))
         left = as_fits(Content(), here, "", BETWEEN, max(0, width - end.cell_length - len(BETWEEN)))

@@ -27,7 +27,7 @@ MOST_TOPICS, MOST_NAME, MEMBER_FIGURES = 4, 60, 19
 
 class Preview(Panel):
     DEFAULT_CSS = """
-    Preview { height: 1fr; min-height: 5; }
+    Preview { min-height: 5; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -1,0 +1,28 @@
+"""The screens that `g` and a letter open from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.screen import Screen
+
+from broker.light_dataclasses import dataclass
+
+PREFIX = "g"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A screen with its letter; `make` is None for the first screen, on which the others are stacked."""
+
+    letter: str
+    name: str
+    make: Callable[[], Screen[Any]] | None = None
+
+
+PLACES: tuple[Place, ...] = (Place("g", "Groups"),)
+
+
+def place_of(letter: str | None) -> Place | None:
+    return next((place for place in PLACES if place.letter == letter), None)

@@ -27,6 +27,8 @@ class Snapshot:
     wall_ms: int
     groups: Mapping[str, GroupDescription]
     errors: tuple[RowError, ...] = ()
+    # Those of all groups since the previous snapshot; None if the cluster keeps no history or if reading it failed.
+    events: tuple[GroupEventRow, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections.abc import Sequence
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.cluster_view import ClusterEvent, EventKind
+from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
-from kgctl.model.watched import Snapshot, WatchedGroup
+from kgctl.model.history import GroupEventRow
+from kgctl.model.watched import GroupSnapshot, Rebalance, Snapshot, WatchedGroup
+from kgctl.watch.group_events import of_history, of_rebalance
+from kgctl.watch.observed import ObservedRebalances
+from kgctl.watch.rebalances import Rebalances
+from kgctl.watch.restarts import after_restart, is_soon
+from kgctl.watch.tracker import is_changed
 
 KEPT = 1_000
 # A verdict must hold for this long before its change is an event, and longer in a group that changed a moment ago.
 HOLD_S, HOLD_AGAIN_S, AGAIN_S = 10.0, 30.0, 120.0
+# Snapshots and the history have the same deletion no further apart than this.
+NEAR_MS = 60_000
 # A rebalance is an event of its own; a group without evidence has no verdict.
 _NOT_NEWS = (None, Health.REBALANCING)
 
@@ -29,6 +39,18 @@ class _Verdict:
     next_reason: str = ""
 
 
+class _Observed:
+    """The rebalances of a group, from the snapshot before the first one."""
+
+    def __init__(self) -> None:
+        self._rebalances = Rebalances()
+        self.add = ObservedRebalances(self._rebalances).add
+
+    @property
+    def rows(self) -> Sequence[Rebalance]:
+        return self._rebalances.rows
+
+
 class ClusterEvents:
     """The newest KEPT events, ordered by time."""
 
@@ -36,7 +58,10 @@ class ClusterEvents:
         self._events: list[ClusterEvent] = []
         self._verdicts: dict[str, _Verdict] = {}
         self._seen: set[str] = set()
-        self._is_first = True
+        self._before: Snapshot | None = None
+        self._has_history = False
+        self._observed: dict[str, _Observed] = {}  # of groups whose rebalance is under way
+        self._started_ms: dict[int | None, int] = {}  # by broker
 
     @property
     def newest(self) -> Sequence[ClusterEvent]:
@@ -47,19 +72,29 @@ class ClusterEvents:
         self._seen.add(row.group)
         known = self._verdicts.get(row.group)
         if known is None:
-            self._verdicts[row.group] = _Verdict(row.health, snapshot.at_s)
-            if not self._is_first:
+            self._verdicts[row.group] = _Verdict(row.health, -math.inf)
+            if self._before is not None:
                 self._add(ClusterEvent(snapshot.wall_ms, EventKind.GROUP, row.group, "created"))
         elif row.health is not known.word or known.next_word is not None:
             self._judge(snapshot, row, known)
+        group = snapshot.groups[row.group]
+        if group.error is None:
+            self._check_restart(group)
+            if not self._has_history and snapshot.events is None:
+                self._observe(snapshot, group)
 
     def end(self, snapshot: Snapshot) -> None:
         """All rows of this snapshot are added."""
         if not snapshot.errors and len(self._seen) < len(self._verdicts):
             for name in [name for name in self._verdicts if name not in self._seen]:
                 del self._verdicts[name]
-                self._add(ClusterEvent(snapshot.wall_ms, EventKind.GROUP, name, "deleted"))
-        self._seen, self._is_first = set(), False
+                deleted = ClusterEvent(snapshot.wall_ms, EventKind.GROUP, name, "deleted")
+                if not self._is_known(deleted):
+                    self._add(deleted)
+        self._has_history = self._has_history or snapshot.events is not None
+        for event in snapshot.events or ():
+            self._add_history(event)
+        self._seen, self._before = set(), snapshot
 
     def _judge(self, snapshot: Snapshot, row: WatchedGroup, known: _Verdict) -> None:
         word = row.health
@@ -76,6 +111,53 @@ class ClusterEvents:
         if snapshot.at_s - known.next_at_s >= hold_s:
             self._add(ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, row.health_reason, word))
             known.word, known.changed_at_s, known.next_word = word, snapshot.at_s, None
+
+    def _check_restart(self, group: GroupDescription) -> None:
+        broker, started_ms = group.coordinator_id, group.broker_started_ms
+        if started_ms is None:
+            return
+        known = self._started_ms.get(broker)
+        if known != started_ms:
+            self._started_ms[broker] = started_ms
+            if known is not None and started_ms > known:
+                text = "broker restarted" if broker is None else f"broker {broker} restarted"
+                self._add(ClusterEvent(started_ms, EventKind.CLUSTER, None, text))
+
+    def _add_history(self, row: GroupEventRow) -> None:
+        if any(is_soon(row.timestamp, started_ms) and row.timestamp >= started_ms for started_ms in self._restarts):
+            row = after_restart(row, None)
+        event = of_history(row)
+        if event is not None and not (event.kind is EventKind.GROUP and self._is_known(event)):
+            self._add(event)
+
+    def _is_known(self, event: ClusterEvent) -> bool:
+        """Whether snapshots have shown this deletion already."""
+        return any(
+            one.group == event.group and one.kind is event.kind and one.text == event.text
+            for one in self._events
+            if one.wall_ms >= event.wall_ms - NEAR_MS
+        )
+
+    @property
+    def _restarts(self) -> list[int]:
+        return [*self._started_ms.values(), *(one.wall_ms for one in self._events if one.kind is EventKind.CLUSTER)]
+
+    def _observe(self, snapshot: Snapshot, group: GroupDescription) -> None:
+        """Follow a rebalance from the snapshot before its first sign to its end."""
+        observed = self._observed.get(group.group)
+        if observed is None:
+            before = self._before.groups.get(group.group) if self._before is not None else None
+            if self._before is None or before is None or before.error is not None or not is_changed(before, group):
+                return
+            observed = self._observed[group.group] = _Observed()
+            observed.add(GroupSnapshot(self._before.at_s, self._before.wall_ms, before))
+        observed.add(GroupSnapshot(snapshot.at_s, snapshot.wall_ms, group))
+        rows = observed.rows
+        if not rows or not rows[-1].is_under_way:
+            del self._observed[group.group]
+            for row in rows:
+                if (event := of_rebalance(group.group, row)) is not None:
+                    self._add(event)
 
     def _add(self, event: ClusterEvent) -> None:
         insort(self._events, event, key=lambda one: one.wall_ms)

@@ -50,8 +50,8 @@ def came_back(left: Sequence[str], joined: Sequence[str]) -> dict[str, str]:
     """The former id by new id of each client that left and joined. Clients with the same client id are paired in order."""
     places: dict[str, list[str]] = {}
     for one in sorted(left):
-        places.setdefault(_client(one), []).append(one)
-    return {new: places[_client(new)].pop(0) for new in sorted(joined) if places.get(_client(new))}
+        places.setdefault(client_of(one), []).append(one)
+    return {new: places[client_of(new)].pop(0) for new in sorted(joined) if places.get(client_of(new))}
 
 
 def renamed(assignment: Assignment, back: dict[str, str]) -> Assignment:
@@ -75,5 +75,6 @@ def with_restart(rows: Sequence[GroupEventRow], started_ms: int) -> list[GroupEv
     return found
 
 
-def _client(member_id: str) -> str:
+def client_of(member_id: str) -> str:
+    """A member id without the UUID at its end, which brokers and clients append."""
     return _UUID.sub("", member_id)

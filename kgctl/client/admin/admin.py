@@ -53,6 +53,7 @@ class Admin(GroupChanges, ResourceAdmin):
     """
 
     _bookmark: history.Bookmark | None = None
+    _keeps_no_history = False
 
     # --- topics ---
 
@@ -153,6 +154,23 @@ class Admin(GroupChanges, ResourceAdmin):
 
         since = None if whole_history else self._bookmark
         events, self._bookmark = self.run(history.new_events(self.cluster, group, since))
+        return events
+
+    def recent_events(self, newest: int) -> tuple[GroupEventRow, ...] | None:
+        """The events of all groups since the last call, the first time only the newest ones; None on a cluster without a history.
+
+        It asks such a cluster only once.
+        """
+        from kgctl.client.admin import history
+        from kgctl.client.net.errors import Precondition
+
+        if self._keeps_no_history:
+            return None
+        try:
+            events, self._bookmark = self.run(history.new_events(self.cluster, None, self._bookmark, newest=newest))
+        except Precondition:
+            self._keeps_no_history = True
+            return None
         return events
 
     def read_generations(self, offsets: Offsets | None, take: Take) -> Offsets:

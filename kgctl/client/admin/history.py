@@ -47,11 +47,16 @@ def group_history(cluster: Cluster, group: str) -> Steps[list[GroupEventRow]]:
 
 
 def new_events(
-    cluster: Cluster, group: str | None, bookmark: Bookmark | None, *, is_strict: bool = False
+    cluster: Cluster,
+    group: str | None,
+    bookmark: Bookmark | None,
+    *,
+    is_strict: bool = False,
+    newest: int | None = None,
 ) -> Steps[tuple[tuple[GroupEventRow, ...], Bookmark]]:
     """Every event of the group since the bookmark, oldest first, and the next bookmark; all events without a bookmark.
 
-    Without a group, the events of all groups.
+    Without a group, the events of all groups. Without a bookmark, only the `newest` of each partition.
 
     An event that cannot be read is an UNREADABLE row, or with `is_strict` an error: Damaged, or a KgctlError for an event
     of a newer broker. A bookmark of another group or cluster is ignored. Raises Precondition on a cluster that keeps no
@@ -69,7 +74,11 @@ def new_events(
     if bookmark is None or (bookmark.group, bookmark.cluster_id) != (group, cluster_id):
         bookmark = Bookmark(group, cluster_id, {})
     offsets = dict(bookmark.offsets)
-    offsets |= yield from log_ends(cluster, [one for one in partitions if one not in offsets], Reset.EARLIEST)
+    unread = [one for one in partitions if one not in offsets]
+    offsets |= yield from log_ends(cluster, unread, Reset.EARLIEST)
+    if newest is not None and unread:
+        ends = yield from log_ends(cluster, unread, Reset.LATEST)
+        offsets |= {one: max(offsets[one], ends[one] - newest) for one in unread}
     offsets = {partition: offsets[partition] for partition in partitions}
     records = yield from _records(cluster, offsets, key)
     read = _row if is_strict else _row_or_unreadable

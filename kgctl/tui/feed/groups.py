@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import ClassVar
 
@@ -10,6 +11,9 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.watched import GroupSnapshot, Snapshot
 from kgctl.tui.feed.read import Read
+
+# How many events of the past the first snapshot has.
+NEWEST_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +25,11 @@ class AllGroups(Read[Snapshot]):
     def run(self, admin: Admin) -> Snapshot:
         listing = admin.list_groups()
         found = admin.describe_groups([row.group for row in listing.groups], commit_times=True)
-        return Snapshot(
-            time.monotonic(), int(time.time() * 1000), {group.group: group for group in found}, errors=listing.errors
-        )
+        at_s, wall_ms = time.monotonic(), int(time.time() * 1000)
+        events = None
+        with contextlib.suppress(KgctlError):
+            events = admin.recent_events(NEWEST_EVENTS)
+        return Snapshot(at_s, wall_ms, {group.group: group for group in found}, listing.errors, events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""What happened to a group, in a sentence: from an event of its history, or from what snapshots show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgctl.model.cluster_view import ClusterEvent, EventKind
+from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE, GroupEventRow
+from kgctl.model.watched import Outcome, Rebalance
+from kgctl.watch.figures import counted, span
+from kgctl.watch.restarts import RESTARTED, client_of
+
+NAMED = 2
+_ENDED = (Outcome.STABLE, Outcome.EMPTY)
+
+
+def of_history(row: GroupEventRow) -> ClusterEvent | None:
+    """None for an event that is no news: a rebalance that has begun, or one that only repairs what a restart broke."""
+    if row.event == DELETED:
+        return ClusterEvent(row.timestamp, EventKind.GROUP, row.group, "deleted")
+    if row.event == REPLACED:
+        text = f"{_named(row.joined, row.joined_count)} came back under a new id"
+        return ClusterEvent(row.timestamp, EventKind.MEMBER, row.group, text)
+    if row.event not in (STABLE, EMPTY) or (row.cause == RESTARTED and not row.joined_count and not row.left_count):
+        return None
+    seconds = ((row.prepare_ms or 0) + (row.complete_ms or 0)) / 1000 if row.prepare_ms is not None else None
+    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, row.left_causes)
+    return _rebalance(row.timestamp, row.group, seconds, row.event == EMPTY, changes or row.cause, row.partitions_moved)
+
+
+def of_rebalance(group: str, row: Rebalance) -> ClusterEvent | None:
+    """An observed rebalance that has ended."""
+    at_ms = row.started_ms if row.ended_ms is None else row.ended_ms
+    if row.outcome not in _ENDED or (row.outcome is Outcome.EMPTY and not row.left_count):
+        return None
+    seconds = None if row.prepare_ms is None else (row.prepare_ms + (row.complete_ms or 0)) / 1000
+    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, ())
+    return _rebalance(at_ms, group, seconds, row.outcome is Outcome.EMPTY, changes, row.partitions_moved)
+
+
+def _rebalance(
+    at_ms: int, group: str, seconds: float | None, is_empty: bool, changes: str | None, moved: int | None
+) -> ClusterEvent:
+    took = "" if seconds is None else f" in {span(seconds)}"
+    parts = [("empty" if is_empty else f"rebalanced{took}") + (f": {changes}" if changes else "")]
+    if moved and not is_empty:
+        parts.append(f"{counted(moved, 'partition')} moved")
+    return ClusterEvent(at_ms, EventKind.REBALANCE, group, ", ".join(parts), seconds=seconds)
+
+
+def _changes(
+    joined: Sequence[str], joined_count: int, left: Sequence[str], left_count: int, causes: Sequence[str]
+) -> str | None:
+    parts = [f"{_named(joined, joined_count)} joined"] if joined_count else []
+    if left_count:
+        kinds = set(causes)
+        how = "left" if kinds <= {"member left"} else f"lost ({', '.join(sorted(kinds - {'member left'}))})"
+        parts.append(f"{_named(left, left_count)} {how}")
+    return ", ".join(parts) or None
+
+
+def _named(members: Sequence[str], count: int) -> str:
+    names = ", ".join(client_of(one) or one for one in members[:NAMED])
+    more = count - min(len(members), NAMED)
+    return f"{names} and {more:,} more" if names and more else names or counted(count, "member")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.shared.effects import reads
+from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
@@ -36,6 +36,7 @@ EPILOG = examples(
 )
 
 
+@shows("ui-groups", "ui-partitions")
 @reads
 def ui(
     ctx: typer.Context,
@@ -95,6 +96,9 @@ def ui(
     columns_and_lines = _size(size)
     if theme not in THEMES:
         raise typer.BadParameter(f"{theme!r} is not one of {', '.join(THEMES)}.", param_hint="'--theme'")
+    chosen = settings(ctx)
+    if chosen.output != "table" and not once:
+        raise typer.BadParameter("the dashboard is no table; --once has its data.", param_hint="'--output'")
     if not once:
         _check_terminal(ctx, [("--screen", screen), ("--svg", svg)])
 
@@ -107,7 +111,6 @@ def ui(
     if record is not None and replay is not None:
         raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
 
-    chosen = settings(ctx)
     if replay is not None:
         app = _replaying(replay, at, group, theme)
     else:
@@ -117,7 +120,7 @@ def ui(
         if once:
             # A moment of a recording is one answer.
             answers = snapshots if replay is None else 1
-            _print_frame(app, columns_and_lines, keys, answers, svg, colors=wants_color(chosen.color))
+            _print_frame(app, columns_and_lines, keys, answers, svg, chosen)
         else:
             app.run()
             app.check()
@@ -183,14 +186,17 @@ def _check_recording(feed: Feed, path: Path) -> None:
 
 
 def _print_frame(
-    app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], snapshots: int, svg: Path | None, *, colors: bool
+    app: KgctlApp, size: tuple[int, int], keys: tuple[str, ...], snapshots: int, svg: Path | None, chosen: Settings
 ) -> None:
     from kgctl.tui.once import frame
 
-    drawn = frame(app, size, keys=keys, snapshots=snapshots, colors=colors)
+    drawn = frame(app, size, keys=keys, snapshots=snapshots, colors=wants_color(chosen.color))
     if drawn is None:
         raise typer.Exit(app.return_code or 1)
-    if svg is None:
+    if svg is None and chosen.output != "table":
+        errors = app.cluster.snapshot.errors if app.cluster is not None else ()
+        chosen.show(drawn.rows, kind="ui-partitions" if app.first_group else "ui-groups", errors=errors)
+    elif svg is None:
         sys.stdout.write(drawn.text)
     else:
         try:

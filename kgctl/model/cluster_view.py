@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from broker.light_dataclasses import dataclass
+from kgctl.model.failure import RowError
 from kgctl.model.health import Health
 
 
@@ -38,3 +39,42 @@ class Totals:
     lag_per_s: float | None = None
     rate_in: float | None = None
     rate_out: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameGroup:
+    """A group as the dashboard shows it. Rates are in records/s; `lags` has ten minutes, oldest first, null where nothing is known."""
+
+    group: str
+    type: str | None = None
+    state: str | None = None
+    members: int | None = None
+    lag: int | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None
+    rebalanced_s: float | None = None
+    verdict: str | None = None
+    verdict_reason: str = ""
+    lags: tuple[float | None, ...] = ()
+    error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FramePartition:
+    """A partition of the group that the dashboard shows, with the verdict about the group."""
+
+    group: str
+    topic: str | None = None
+    partition: int | None = None
+    consumer_id: str | None = None
+    client_id: str | None = None
+    committed: int | None = None
+    log_end: int | None = None
+    lag: int | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None
+    eta_s: float | None = None
+    state: str | None = None
+    verdict: str | None = None
+    verdict_reason: str = ""
+    error: RowError | None = None

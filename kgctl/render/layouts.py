@@ -21,7 +21,7 @@ _PLACES = {
     "security_layouts:SECURITY_LAYOUTS": ("acl", "acls", "user", "users", "context", "contexts"),
     "store_layouts:STORE_LAYOUTS": ("store",),
     "transaction_layouts:TRANSACTION_LAYOUTS": ("transaction", "transactions", "hanging", "producers"),
-    "watch_layouts:WATCH_LAYOUTS": ("group", "events", "doctor", "cluster"),
+    "watch_layouts:WATCH_LAYOUTS": ("group", "events", "doctor", "cluster", "ui"),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from kgctl.model.cluster_view import FrameGroup, FramePartition
 from kgctl.model.conditions import ConditionRow
 from kgctl.model.events import EventRow
 from kgctl.model.findings import ClusterFinding, Finding, RuleRow
@@ -133,6 +134,30 @@ WATCH_LAYOUTS: dict[str, Layout] = {
             ID("CLIENT-ID", "client_id", 15, Shown.WIDE_IF_ANY),
             Column("#PARTITIONS", "partitions", 11, rank=2),
             *_TIMES,
+        ),
+    ),
+    "ui-groups": Layout(
+        FrameGroup,
+        (
+            NAME("GROUP", "group", 15),
+            Column("STATE", "state", 10),
+            Column("#MEMBERS", "members", 8),
+            Column("LAG", "lag", 8),
+            Column("VERDICT", "verdict", 15, tones=HEALTH_TONES),
+            SENTENCE("REASON", "verdict_reason", 20),
+            ERROR,
+        ),
+    ),
+    "ui-partitions": Layout(
+        FramePartition,
+        (
+            NAME("GROUP", "group", 15),
+            NAME("TOPIC", "topic", 15),
+            Column("PARTITION", "partition", 9),
+            Column("LAG", "lag", 8),
+            ID("CONSUMER-ID", "consumer_id", 15),
+            Column("VERDICT", "verdict", 15, tones=HEALTH_TONES),
+            ERROR,
         ),
     ),
     "group-conditions": Layout(

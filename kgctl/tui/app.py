@@ -94,7 +94,7 @@ class KgctlApp(App[None]):
         self._clock = clock
         self._awaits_place = False
         self.ascii_only = False
-        self._first_group = group
+        self.first_group = group
         self.background = Background(
             observer or LiveObserver(feed),
             self._cluster_answered,
@@ -116,8 +116,8 @@ class KgctlApp(App[None]):
             # Only the main thread can handle signals; tests run the app in others.
             with contextlib.suppress(ValueError, RuntimeError):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
-        if self._first_group is not None:
-            self.open_group(self._first_group)
+        if self.first_group is not None:
+            self.open_group(self.first_group)
         self._watching = self.run_worker(self.background.polling.run, exit_on_error=True)
 
     @property

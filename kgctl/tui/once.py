@@ -11,8 +11,10 @@ from textual.pilot import Pilot
 
 from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError
+from kgctl.model.cluster_view import FrameGroup, FramePartition
 from kgctl.model.failure import RowError
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.frame_rows import rows_of
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.watch.opened import OpenedGroup
 
@@ -24,12 +26,14 @@ CURSOR_MOVE = re.compile(r"\x1b\[\d+;\d+H")
 class Frame:
     """`text` has one line per row of the terminal, with escape sequences if colors were requested.
 
-    `error` is the error that the frame shows for its group, if any.
+    `error` is the error that the frame shows for its group, if any. `rows` are its data: all groups, or the partitions of the
+    group that was opened.
     """
 
     text: str
     svg: str
     error: RowError | None = None
+    rows: tuple[FrameGroup | FramePartition, ...] = ()
 
 
 def frame(
@@ -49,7 +53,7 @@ def frame(
             await _focused(app)
             await pilot.press(*keys)
         await _laid_out(app, pilot)
-        found.append(error or Frame(rendered(app, colors), app.export_screenshot(), _error_of_group(app)))
+        found.append(error or Frame(rendered(app, colors), app.export_screenshot(), _error_of_group(app), rows_of(app)))
         app.exit()
 
     app.run(headless=True, size=size, auto_pilot=draw)

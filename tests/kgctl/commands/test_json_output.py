@@ -41,6 +41,8 @@ COMMANDS = {
     "group-rebalance": ["groups rebalance LIVE --evict"],
     "group-lag": ["groups lag EMPTY LIVE", "groups lag ABSENT"],
     "group-lag-sums": ["groups lag EMPTY LIVE --by topic"],
+    "ui-groups": ["ui --once"],
+    "ui-partitions": ["ui EMPTY --once", "ui ABSENT --once"],
     "group-conditions": ["groups assert EMPTY LIVE --for lag<5", "groups assert ABSENT --for lag<5"],
     "group-findings": ["groups doctor EMPTY LIVE", "groups doctor ABSENT --verbose"],
     "doctor-rules": ["groups doctor --rules"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -191,3 +192,17 @@ def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, gr
     refused = ui(cluster.bootstrap_servers, *options, "--record", path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "it exists; choose another name or pass --force" in refused.stderr
+
+
+def test_the_data_of_a_frame_are_an_answer_like_others(cluster: Cluster, group: str) -> None:
+    done = ui(cluster.bootstrap_servers, "--once", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["kind"], found["errors"]) == ("ui-groups", [])
+    row = next(row for row in found["rows"] if row["group"] == group)
+    assert (row["state"], row["lag"], len(row["lags"])) == ("Empty", 0, 60)
+    done = ui(cluster.bootstrap_servers, group, "--once", "-o", "jsonl")
+    assert [json.loads(line)["partition"] for line in done.stdout.splitlines()] == [0]
+    done = ui(cluster.bootstrap_servers, "-o", "json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--once has its data" in done.stderr

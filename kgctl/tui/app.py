@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,6 @@ from typing import ClassVar
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.command import Provider
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import Input
@@ -23,8 +23,11 @@ from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.finder import sources
+from kgctl.tui.finder.ranking import Found
+from kgctl.tui.finder.screen import Finder
+from kgctl.tui.keys import Key
 from kgctl.tui.observer import LiveObserver, Observer
-from kgctl.tui.palette import GroupCommands, KeyCommands
 from kgctl.tui.places import PLACES, PREFIX, Place, place_of
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
@@ -51,18 +54,15 @@ class KgctlApp(App[None]):
     """
 
     TITLE = "kgctl"
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands, GroupCommands}
+    ENABLE_COMMAND_PALETTE = False
     CSS = (
         """
     Screen { background: $surface; color: $foreground; }
-    CommandPalette SearchIcon { display: none; }
-    CommandPalette CommandList { scrollbar-size-vertical: 1; }
     """
         + Zoom.CSS
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("colon", "command_palette", "Find", key_display=":", tooltip="Find actions and groups"),
+        Binding("colon", "find", "Find", key_display=":", tooltip="Find groups, topics, screens and actions"),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
         Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
@@ -182,6 +182,12 @@ class KgctlApp(App[None]):
         if place.make is not None:
             self.push_screen(place.make())
 
+    def open_topic(self, topic: str) -> None:
+        """Show the groups that read this topic."""
+        self.go_to(PLACES[0])
+        if isinstance(self.screen, GroupsScreen):
+            self.screen.panel.bar.show(f"topic:^{re.escape(topic)}$")
+
     def _prompt(self, text: str) -> None:
         for line in self.screen.query(KeyLine):
             line.prompt(text)
@@ -192,9 +198,6 @@ class KgctlApp(App[None]):
     @property
     def cluster(self) -> ClusterView | None:
         return self.background.view
-
-    def group_names(self) -> list[str]:
-        return [row.group for row in self.cluster.rows] if self.cluster else []
 
     def _cluster_answered(self, view: ClusterView) -> None:
         if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
@@ -219,6 +222,22 @@ class KgctlApp(App[None]):
     def action_await_place(self) -> None:
         self._awaits_place = True
         self._prompt("   ".join(f"{PREFIX}{place.letter} {place.name}" for place in PLACES))
+
+    def action_find(self) -> None:
+        found = [
+            sources.screens(self.go_to),
+            sources.actions(self.screen, self._run),
+            sources.groups(self.cluster, self.open_group),
+            sources.topics(self.cluster, self.open_topic),
+        ]
+        self.push_screen(Finder(found), self._open)
+
+    def _open(self, found: Found | None) -> None:
+        if found is not None:
+            found.source.choose(found.place)
+
+    def _run(self, key: Key) -> None:
+        self.call_later(self.run_action, key.action, key.node)
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

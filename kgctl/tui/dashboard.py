@@ -1,4 +1,4 @@
-"""What screens and palette commands use of the app. They do not import the app itself, which imports them."""
+"""What screens use of the app. They do not import the app itself, which imports them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ class Dashboard(Protocol):
     @property
     def cluster(self) -> ClusterView | None:
         """The newest view of all groups; None until the background has one."""
-        ...
-
-    def group_names(self) -> list[str]:
-        """All groups of the newest snapshot."""
         ...
 
     def fail(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Lists the keys of a screen and what they do, read from its bindings, for the help and the command palette."""
+"""Lists the keys of a screen and what they do, read from its bindings, for the help and the finder."""
 
 from __future__ import annotations
 

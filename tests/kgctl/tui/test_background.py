@@ -56,7 +56,8 @@ def test_a_screen_that_opens_first_does_not_keep_the_background_from_watching() 
         async with app.run_test() as pilot:
             await until(app.ready.is_set)
             await until(lambda: app.cluster is not None)
-            assert app.group_names() == sorted(found[0].groups)
+            assert app.cluster is not None
+            assert [row.group for row in app.cluster.rows] == sorted(found[0].groups)
             await pilot.press("escape")
             await until(lambda: isinstance(app.screen, GroupsScreen))
             await pilot.pause()

@@ -1,4 +1,4 @@
-"""The help and the command palette, both generated from the bindings."""
+"""The help, generated from the bindings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual.binding import Binding
-from textual.command import CommandPalette
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Static
-from textual.widgets.option_list import Option
 
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.group import GroupScreen
@@ -45,12 +43,6 @@ def help_text(app: KgctlApp) -> str:
     return str(app.screen.query_one("#keys > Static", Static).content)
 
 
-def offered(app: KgctlApp) -> list[str]:
-    assert isinstance(app.screen, CommandPalette)
-    options: list[Option] = list(app.screen.query_one("CommandList").options)
-    return [str(option.prompt) for option in options]
-
-
 # ---- help
 
 
@@ -62,7 +54,7 @@ def test_the_help_has_the_keys_of_the_screen_the_table_and_the_app() -> None:
         assert {
             "r Reset offsets of the group",
             "? Help",
-            ": Find actions and groups",
+            ": Find groups, topics, screens and actions",
             "\u2191 k Up",
             "ctrl+r Refresh now",
         } <= lines
@@ -147,66 +139,3 @@ def test_a_binding_without_a_description_is_not_in_the_help() -> None:
         assert "f8" not in help_text(app)
 
     on_groups(walk)
-
-
-# ---- palette
-
-
-def test_the_palette_offers_the_actions_and_none_of_textual() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon")
-        await until(lambda: offered(app))
-        assert "Reset offsets of the group  (r)" in offered(app)
-        assert not [text for text in offered(app) if "Screenshot" in text or "Theme" in text or "Maximize" in text]
-
-    on_groups(walk)
-
-
-def test_a_palette_command_runs_the_action_of_its_key() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon", *"next theme")
-        await until(lambda: offered(app) and "Next theme" in offered(app)[0])
-        await pilot.press("enter")
-        await until(lambda: app.theme == "light")
-
-    on_groups(walk)
-
-
-def test_the_palette_opens_a_group_by_part_of_its_name() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon", *"open bill")
-        await until(lambda: offered(app) == ["open billing"])
-        await pilot.press("enter")
-        await until(lambda: isinstance(app.screen, GroupScreen))
-        assert isinstance(app.screen, GroupScreen)
-        assert app.screen.group == "billing"
-
-    on_groups(walk)
-
-
-def test_the_palette_shows_hostile_names_as_text() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon", *"31mred")
-        await until(lambda: "open \\x1b[31mred" in offered(app))
-        await pilot.press(*["backspace"] * 6, *"[b]bold")
-        await until(lambda: "open [b]bold" in offered(app))
-
-    on_groups(walk)
-
-
-def test_the_palette_offers_a_limited_number_of_groups() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon", *"many-")
-        await until(lambda: offered(app))
-        assert len([text for text in offered(app) if text.startswith("open many-")]) == 50
-
-    on_groups(walk)
-
-
-def test_a_disabled_action_is_not_in_the_palette() -> None:
-    async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
-        await pilot.press("colon")
-        await until(lambda: offered(app))
-        assert not [text for text in offered(app) if text.startswith("Reset")]
-
-    on_groups(walk, read_only=True)

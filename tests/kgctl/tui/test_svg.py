@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from textual.command import CommandPalette
 
 from kgctl.client.net.errors import KgctlError, Unreachable
 from kgctl.model.failure import RowError
@@ -80,9 +79,6 @@ def shown(snap_compare):
             clock.now_s += after_s
             if isinstance(app.screen, PolledScreen):
                 app.screen.tick()
-                await pilot.pause()
-            if isinstance(app.screen, CommandPalette):
-                await until(lambda: app.screen.query_one("CommandList").option_count)
                 await pilot.pause()
 
         return snap_compare(app, terminal_size=size, run_before=go)
@@ -202,8 +198,8 @@ def test_the_help(groups_screen) -> None:
     assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["question_mark"])
 
 
-def test_the_command_palette(groups_screen) -> None:
-    assert groups_screen([snapshots.snapshot(snapshots.every_state())], SMALL, ["colon", *"re"])
+def test_the_finder(groups_screen) -> None:
+    assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["colon", *"re", "down"])
 
 
 # ---- one group

@@ -63,6 +63,11 @@ class FilterBar(Horizontal):
         # Widget.focus would take effect later; the next key already belongs to this input.
         self.screen.set_focus(self.query_one(Input))
 
+    def show(self, text: str) -> None:
+        """Filter by this text."""
+        self._put(text)
+        self.set_class(self.filter.is_active, "-visible")
+
     def note(self, text: str) -> None:
         """Show how many rows match. An error about an invalid filter stays until it is corrected."""
         if not self.has_class("-bad"):

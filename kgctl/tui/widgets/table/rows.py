@@ -116,6 +116,11 @@ class Rows(CursorView, Generic[R]):
         return (self._sorted.key, self._descending) if self._sorted else None
 
     @property
+    def is_active(self) -> bool:
+        """Whether the line of the cursor has the colours of a cursor."""
+        return self.has_focus
+
+    @property
     def sorted_title(self) -> str:
         """The sort column and its direction as a title says them."""
         if self._sorted is None:
@@ -263,7 +268,7 @@ class Rows(CursorView, Generic[R]):
         if not name:
             return line
         own = self.get_component_rich_style(f"rows--{name}", partial=True)
-        is_highlighted = self.has_focus and self.cursor_row is row
+        is_highlighted = self.is_active and self.cursor_row is row
         # On the cursor line the cell keeps its weight and takes the colours of the cursor, which stay readable.
         return line + (Style(bold=own.bold, dim=own.dim) if is_highlighted else own)
 

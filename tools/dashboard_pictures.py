@@ -62,7 +62,7 @@ def main() -> int:
         _wait_for(admin, "checkout", "PreparingRebalance", 3)
         time.sleep(1.5)
         _draw(browser, bootstrap, out, "rebalance", (110, 34), "checkout")
-        _draw(browser, bootstrap, out, "groups", (110, 18), snapshots=14)
+        _draw(browser, bootstrap, out, "groups", (120, 34), snapshots=60)
         workers[1].send_signal(signal.SIGCONT)
         _wait_for(admin, "checkout", "Stable", 3)
         _draw(browser, bootstrap, out, "assignment", (110, 24), "checkout", "--screen", "assignment")

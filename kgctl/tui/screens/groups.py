@@ -104,7 +104,7 @@ class GroupsScreen(ClusterScreen):
         self.all, self._view = answer.rows, answer
         self.query_one(FailedBrokers).show(answer.snapshot.errors)
         self.needs_you.show_faults(answer.rows)
-        self.lag.chart.show(answer)
+        self.lag.show(answer)
         self.events.show_events(answer.events)
         self._show()
 

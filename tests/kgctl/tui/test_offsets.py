@@ -215,7 +215,7 @@ def test_partitions_of_equal_lag_are_sorted_by_number() -> None:
 
 def test_the_selected_partition_is_described_in_words() -> None:
     async def play(scene: Scene) -> None:
-        for key, partition in (("j", 1), ("G", 10), ("g", 0)):
+        for key, partition in (("j", 1), ("G", 10), ("home", 0)):
             await scene.press(key)
             assert scene.cursor == ("orders", partition)
             assert scene.lines[-2].strip().startswith(f"orders {partition} \u00b7 ")
@@ -231,7 +231,7 @@ def test_the_selected_partition_is_described_in_words() -> None:
 
 def test_a_refresh_keeps_the_cursor_on_its_partition_and_the_order() -> None:
     async def play(scene: Scene) -> None:
-        await scene.press("s", "s", "s", "g", "j")
+        await scene.press("s", "s", "s", "home", "j")
         assert scene.cursor == ("orders", 10)
         await scene.show([*(one for one in FOUR if one.partition != 10), row(partition=10, lag=9_000), row("audit", 7)])
         assert scene.cursor == ("orders", 10)

@@ -150,7 +150,10 @@ def test_more_than_three_missing_members_are_counted() -> None:
 
 
 def test_each_member_has_a_sign_and_its_phase() -> None:
-    assert lines(preparing())[3].strip() == "\u25cf worker-1 joined   \u25cb worker-2 missing   \u25cb worker-3 missing"
+    assert (
+        lines(preparing())[3].strip()
+        == "\u25cf worker-1 joined   \u25cb worker-2 not rejoined yet   \u25cb worker-3 not rejoined yet"
+    )
     assert (
         lines(completing())[3].strip()
         == "\u25d0 worker-1 awaiting sync   \u2713 worker-2 synced   \u2713 worker-3 synced"
@@ -161,7 +164,7 @@ def test_each_member_has_a_sign_and_its_phase() -> None:
 def test_missing_members_come_first_if_not_all_fit() -> None:
     members = [member(n, phase="join awaited" if n == 30 else "joined") for n in range(1, 31)]
     last = lines(group("PreparingRebalance", members))[3].strip()
-    assert last.startswith("\u25cb worker-30 missing")
+    assert last.startswith("\u25cb worker-30 not rejoined yet")
     assert last.endswith("more")
     assert len(last) <= 78
     shown = last.count("worker-")

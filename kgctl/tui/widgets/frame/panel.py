@@ -62,7 +62,7 @@ class Panel(Vertical):
 
     def show_title(self, *parts: str | Content, note: str | Content = "") -> None:
         """Replace the title. Parts after the first, and the note, are left out as a whole where they do not fit."""
-        if (parts, note) != (self._parts, self._note):
+        if (parts, note) != (self._parts, self._note) or not self.border_title:
             self._parts, self._note = parts, note
             self._put_title()
 
@@ -72,6 +72,9 @@ class Panel(Vertical):
         return self._title(max(0, self.outer_size.width - AROUND)).plain
 
     def on_resize(self, event: events.Resize) -> None:
+        self._put_title()
+
+    def on_show(self) -> None:
         self._put_title()
 
     def on_descendant_focus(self) -> None:

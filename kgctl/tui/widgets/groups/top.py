@@ -21,7 +21,7 @@ from kgctl.tui.widgets.text.line import Line
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.trend import levels
 
-FIGURES_WIDTH = 13
+LAG_TITLE, FIGURES_WIDTH = "Cluster lag, 10 min", 13
 NO_LOOK = Look(" ", "")
 
 
@@ -61,8 +61,12 @@ class LagPanel(Panel):
     """The lag of the cluster over ten minutes, how fast it grows, and the records that arrive and are consumed."""
 
     def __init__(self) -> None:
-        super().__init__("Cluster lag, 10 min", number=2, least=(34, 4), id="cluster-lag")
+        super().__init__(LAG_TITLE, number=2, least=(34, 4), id="cluster-lag")
         self.chart = LagChart()
+
+    def show(self, view: ClusterView) -> None:
+        self.show_title(LAG_TITLE)
+        self.chart.show(view)
 
     def compose(self) -> list[LagChart]:
         return [self.chart]

@@ -17,7 +17,7 @@ from kgctl.watch.opened import OpenedGroup
 from kgctl.watch.tracker import GroupTracker
 
 # How many frames apart checkpoints are.
-CHECKPOINT = 60
+CHECKPOINT = 30
 ALL = parts(AllGroups())[0]
 
 

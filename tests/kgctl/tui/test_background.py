@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.feed.groups import AllGroups
 from kgctl.tui.observer import in_slices
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.watch.cluster import AT_ONCE, ClusterWatch
+from tests.harness.clusters import fresh
+from tests.harness.commandline import Kgctl, member_of
 from tests.kgctl.tui import group_snapshots, snapshots
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
@@ -75,5 +78,30 @@ def test_other_tasks_run_while_many_groups_are_judged() -> None:
             turns += 1
         assert len(judging.result().rows) == 3_000
         assert turns >= 3_000 // AT_ONCE
+
+    asyncio.run(run())
+
+
+def test_what_happens_to_a_real_group_is_an_event_while_another_group_is_open(
+    feed: ClusterFeed, kgctl: Kgctl, topic: str
+) -> None:
+    other, group = fresh("other"), fresh("app")
+    kgctl.commit(other, topic, p0=0)
+
+    async def run() -> None:
+        app = KgctlApp(feed, interval_s=0.5, group=other)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app.ready.is_set)
+            await until(lambda: app.cluster is not None)
+            with member_of(kgctl, group, {topic: [0, 1]}):
+                await until(lambda: app.cluster.row(group) is not None, 20)
+                assert isinstance(app.screen, GroupScreen)
+                assert app.cluster.row(group).members == 1
+            await until(lambda: app.cluster.row(group).members == 0, 20)
+            texts = [one.text for one in app.cluster.events if one.group == group]
+            assert any(text.startswith("rebalanced in ") and "joined" in text for text in texts)
+            assert any(text.startswith("empty: ") for text in texts)
+            assert "created" in texts
+            await pilot.press("escape")
 
     asyncio.run(run())

@@ -31,6 +31,11 @@ def short(number: float | None) -> str:
     return f"{sign}{size / 1e12:.3g}T"
 
 
+def size(octets: int | None) -> str:
+    """At most six characters: 999B, 12.3kB, 4.5MB."""
+    return MISSING if octets is None else f"{short(octets)}B"
+
+
 def rate(per_second: float | None) -> str:
     """Records/s, at most eight characters: 0/s, 0.4/s, 12.3k/s."""
     if per_second is None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TransactionRow,
     )
     from kgctl.model.users import UserChange, UserRow
+    from kgctl.model.watched_topics import TopicStorage
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -66,6 +67,21 @@ class Admin(GroupChanges, ResourceAdmin):
         from kgctl.client.admin import topics
 
         return self.run(topics.describe_topics(self.cluster, names))
+
+    def topic_storage(self) -> TopicStorage:
+        """What the logs of all topics take. A kind of facts that cannot be read is in `missing`."""
+        from kgctl.client.admin import lag_facts, topic_storage
+        from kgctl.model.watched_topics import TopicStorage
+
+        missing: dict[str, str] = {}
+        partitions = self.run(topic_storage.partitions_of(self.cluster))
+        sizes = self._read_if_possible("sizes of logs", lag_facts.log_bytes(self.cluster, partitions), missing)
+        oldest = self._read_if_possible(
+            "timestamps of the oldest records", topic_storage.oldest_times(self.cluster, partitions), missing
+        )
+        topics = sorted({key.topic for key in partitions})
+        retention = self._read_if_possible("retention settings", lag_facts.retention(self.cluster, topics), missing)
+        return TopicStorage(_wall_ms(), sizes, oldest, retention, missing)
 
     def topic_configs(self, names: Sequence[str], *, all_of_them: bool = False) -> list[TopicConfigRow]:
         from kgctl.client.admin import topics
@@ -323,14 +339,9 @@ class Admin(GroupChanges, ResourceAdmin):
         from kgctl.model.lag import LagFacts
 
         missing: dict[str, str] = {}
-        limit = min(self._connector.settings.timeout, _RECORDS_SECONDS)
 
         def read(kind: str, steps: Steps[dict[K, V]]) -> dict[K, V]:
-            try:
-                return self._connector.run(steps, limit)
-            except KgctlError as error:
-                missing[kind] = str(error)
-                return {}
+            return self._read_if_possible(kind, steps, missing)
 
         partitions = lag_facts.partitions_of(described)
         starts = read("log start offsets", lag_facts.log_starts(self.cluster, partitions))
@@ -344,6 +355,14 @@ class Admin(GroupChanges, ResourceAdmin):
         if left_out:
             missing["timestamps of unread records"] = f"{left_out:,} partitions with little lag were left out"
         return LagFacts(_wall_ms(), starts, times, newest, retention, sizes, missing)
+
+    def _read_if_possible(self, kind: str, steps: Steps[dict[K, V]], missing: dict[str, str]) -> dict[K, V]:
+        """What the steps find within a few seconds; nothing if they fail, with the reason in `missing`."""
+        try:
+            return self._connector.run(steps, min(self._connector.settings.timeout, _RECORDS_SECONDS))
+        except KgctlError as error:
+            missing[kind] = str(error)
+            return {}
 
 
 def _wall_ms() -> int:

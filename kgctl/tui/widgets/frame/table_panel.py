@@ -86,6 +86,10 @@ class TablePanel(Panel, Generic[R]):
     def filter(self) -> Filter:
         return self.bar.filter
 
+    def explain_empty(self, text: str) -> None:
+        """Replace the text that is shown if there are no rows; it takes effect with the next rows."""
+        self._empty = text
+
     def show(
         self,
         rows: Sequence[R],

@@ -20,7 +20,7 @@ class EventKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
     """What happened to a group, or to the cluster (`group` is None). `wall_ms` is the time in ms since 1970, `text` has no name
-    of the group. `health`: the verdict that began; `seconds`: how long it took.
+    of the group. `health`: the verdict that began, `was` the one before; `seconds`: how long it took.
     """
 
     wall_ms: int
@@ -29,6 +29,7 @@ class ClusterEvent:
     text: str
     health: Health | None = None
     seconds: float | None = None
+    was: Health | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,8 +192,8 @@ class KgctlApp(App[None]):
         for line in self.screen.query(KeyLine):
             line.prompt(text)
 
-    def open_group(self, group: str) -> None:
-        self.push_screen(GroupScreen(group))
+    def open_group(self, group: str, at_ms: int | None = None) -> None:
+        self.push_screen(GroupScreen(group, at_ms))
 
     @property
     def cluster(self) -> ClusterView | None:

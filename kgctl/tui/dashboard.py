@@ -30,7 +30,9 @@ class Dashboard(Protocol):
     @property
     def replay_details(self) -> str: ...
 
-    def open_group(self, group: str) -> None: ...
+    def open_group(self, group: str, at_ms: int | None = None) -> None:
+        """Open the screen of a group; at the rebalance of this time in ms since 1970, if one is given."""
+        ...
 
     @property
     def cluster(self) -> ClusterView | None:

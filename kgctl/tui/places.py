@@ -8,6 +8,7 @@ from typing import Any
 from textual.screen import Screen
 
 from broker.light_dataclasses import dataclass
+from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.topics import TopicsScreen
 
 PREFIX = "g"
@@ -22,7 +23,11 @@ class Place:
     make: Callable[[], Screen[Any]] | None = None
 
 
-PLACES: tuple[Place, ...] = (Place("g", "Groups"), Place("t", "Topics", TopicsScreen))
+PLACES: tuple[Place, ...] = (
+    Place("g", "Groups"),
+    Place("e", "Events", EventsScreen),
+    Place("t", "Topics", TopicsScreen),
+)
 
 
 def place_of(letter: str | None) -> Place | None:

@@ -109,7 +109,8 @@ class ClusterEvents:
             return
         hold_s = HOLD_AGAIN_S if snapshot.at_s - known.changed_at_s < AGAIN_S else HOLD_S
         if snapshot.at_s - known.next_at_s >= hold_s:
-            self._add(ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, row.health_reason, word))
+            reason, was = row.health_reason, known.word
+            self._add(ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, reason, word, was=was))
             known.word, known.changed_at_s, known.next_word = word, snapshot.at_s, None
 
     def _check_restart(self, group: GroupDescription) -> None:

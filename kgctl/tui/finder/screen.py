@@ -89,8 +89,7 @@ class Finder(ModalScreen[Found]):
         found, count = find(typed, self._sources, MOST)
         self.rows.show(found)
         self.rows.go_to(0)
-        everything = sum(len(source.names) for source in self._sources)
-        self.panel.show_title(f"Find {count:,} of {everything:,}", note="\u2191 \u2193 Enter Esc")
+        self.panel.show_title(f"Find {count:,}", note="\u2191 \u2193 Enter Esc")
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         event.stop()

@@ -62,9 +62,10 @@ class GroupScreen(PolledScreen[OpenedGroup]):
     # The terminal size from which members are below the rebalances, and the width from which details are beside them.
     WIDE, HIGH, BESIDE = 110, 34, 150
 
-    def __init__(self, group: str) -> None:
+    def __init__(self, group: str, at_ms: int | None = None) -> None:
         super().__init__(cells.name(group))
         self.group = group
+        self._at_ms = at_ms  # of the rebalance to begin with
         self.pane = OVERVIEW
         self._reads_whole_history = True
         self._opened = OpenedGroup()
@@ -100,6 +101,9 @@ class GroupScreen(PolledScreen[OpenedGroup]):
         self.members.show(self._view.group or group)
         self.offsets.show(self._view.partitions)
         self._show_times()
+        if self._at_ms is not None:
+            self.overview.timeline.go_to_time(self._at_ms)
+            self._at_ms = None
         self._show_assignment()
 
     def tick(self) -> None:

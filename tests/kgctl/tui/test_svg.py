@@ -33,6 +33,7 @@ from tests.kgctl.tui.group_snapshots import (
     snapshot,
     started,
 )
+from tests.kgctl.tui.incident import incident
 from tests.kgctl.tui.panes import FAILED, UNCOMMITTED, Host, assigned, dealt, row
 from tests.kgctl.tui.prepared import LOCAL, PreparedFeed
 from tests.kgctl.tui.waiting import until
@@ -199,7 +200,12 @@ def test_the_help(groups_screen) -> None:
 
 
 def test_the_finder(groups_screen) -> None:
-    assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["colon", *"re", "down"])
+    assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["colon", *"order", "down"])
+
+
+@pytest.mark.parametrize("size", [SMALL, MIDDLE])
+def test_the_events(groups_screen, size) -> None:
+    assert groups_screen(incident(), size, ["g", "e", "j"])
 
 
 # ---- one group

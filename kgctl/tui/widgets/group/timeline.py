@@ -68,6 +68,12 @@ class Timeline(Rows[Bar]):
         if was_newest and bars and before is not None and bars[0].key != before.key:
             self.action_go(0)
 
+    def go_to_time(self, at_ms: int) -> None:
+        """Move the cursor to the rebalance that was under way at this time, or the last one that began before it."""
+        place = next((place for place, bar in enumerate(self.rows) if bar.rebalance.started_ms <= at_ms), None)
+        if place is not None:
+            self.go_to(place)
+
     @property
     def legend(self) -> str:
         signs = f"{PREPARE} waiting for members  {COMPLETE} waiting for the assignment"

@@ -13,6 +13,7 @@ class CannotKeep(KgctlError):
     """A plan, a snapshot or the journal cannot be written or read."""
 
     name = "JOURNAL_FAILED"
+    changed_nothing = True
 
 
 def write_all(descriptor: int, content: bytes) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _WAY_OUT = ". Free or fix it, or add --no-journal"
+_SKIP = "; --no-journal skips this"
 
 
 def _itself(rows: Any) -> Sequence[Any]:
@@ -93,9 +94,26 @@ class Keeper:
         groups = list(dict.fromkeys(names))
         if not self.is_on or not groups:
             return act()
+        try:
+            plan, before = self._plan(admin, verb, groups, groups_of, reason, needs_states=needs_states)
+        except KgctlError as error:
+            error.changed_nothing = True
+            raise
+        return self.record(plan, before, act, rows_of, correct=correct)
+
+    def _plan(
+        self,
+        admin: Admin,
+        verb: str,
+        groups: Sequence[str],
+        groups_of: Callable[[Mapping[str, StoredGroup]], Sequence[GroupPlan]],
+        reason: str,
+        *,
+        needs_states: bool,
+    ) -> tuple[Plan, Snapshot]:
         moment = now_ms()
         if needs_states:
-            states = known_states(admin, groups, execute=True)
+            states = known_states(admin, groups, execute=True, way_out=_SKIP if self.way_out == _WAY_OUT else "")
             plans = list(groups_of(states))
         else:
             found = admin.group_states(groups)
@@ -103,8 +121,7 @@ class Keeper:
             plans = [*groups_of(states), *(GroupPlan(name, OFFSETS, None) for name in found if name not in states)]
             states |= {name: StoredGroup(name, None) for name in found if name not in states}
         plan = plan_of(verb, admin.cluster_id(), moment, plans, reason)
-        before = snapshot_of(plan.cluster_id, moment, (states[group.group] for group in plan.groups))
-        return self.record(plan, before, act, rows_of, correct=correct)
+        return plan, snapshot_of(plan.cluster_id, moment, (states[group.group] for group in plan.groups))
 
     def record(
         self,
@@ -145,13 +162,13 @@ def origin_of(address: str, context: str | None, command: Sequence[str]) -> Orig
     return Origin(user, socket.gethostname(), address, context, safe_command(command))
 
 
-def known_states(admin: Admin, groups: Sequence[str], *, execute: bool) -> dict[str, StoredGroup]:
-    """The groups as they are. Raises the error of the first one that cannot be read."""
+def known_states(admin: Admin, groups: Sequence[str], *, execute: bool, way_out: str = _SKIP) -> dict[str, StoredGroup]:
+    """The groups as they are. Raises the error of the first one that cannot be read, with `way_out` at its end."""
     known: dict[str, StoredGroup] = {}
     for name, found in admin.group_states(groups).items():
         if isinstance(found, KgctlError):
             error = found.as_row()
-            end = "; nothing was changed; --no-journal skips this" if execute else ""
+            end = f"; nothing was changed{way_out}" if execute else ""
             raise from_row(type(error)(error.name, f"cannot keep the state of group {name!r}: {error.message}{end}"))
         known[name] = found
     return known

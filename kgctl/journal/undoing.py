@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import dataclass, field, replace
+from kgctl.client.admin.reset import MOVED
 from kgctl.client.net.errors import KgctlError
+from kgctl.journal.execution import Checked, check
+from kgctl.journal.reversal import obstacle
 from kgctl.model.changes import DONE, FAILED, GroupChange
-from kgctl.model.plans import DELETION, OFFSETS, ChangeRow, Entry, GroupPlan, Move, StoredGroup, StoredOffset
+from kgctl.model.failure import RowError
+from kgctl.model.plans import DELETION, OFFSETS, ChangeRow, Entry, GroupPlan, Move, Plan, StoredGroup, StoredOffset
 from kgctl.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -125,3 +129,21 @@ def remove_created(admin: Admin, done: list[ChangeRow], created: Sequence[str]) 
         ChangeRow(row.group, DELETION, note=note, status=FAILED if row.error else DONE, error=row.error)
         for row in deleted
     ]
+
+
+def can_undo(entry: Entry) -> bool:
+    """Whether at least a part of the change can be taken back."""
+    return any(group.action in (OFFSETS, DELETION) for group in entry.plan.groups) or any(
+        obstacle(item) is None for item in entry.items
+    )
+
+
+def checked_undo(
+    plan: Plan, states: Mapping[str, StoredGroup | KgctlError], found: Undo, *, force: bool
+) -> Sequence[Checked]:
+    """The groups are compared with the change, not with a plan that was just made from them."""
+    checked = check(plan, states, force=True)
+    if force:
+        return checked
+    problems = {group: RowError(MOVED, sentence) for group, sentence in found.problems.items()}
+    return [replace(one, error=problems.get(one.plan.group, one.error)) for one in checked]

@@ -20,7 +20,9 @@ class ClusterLabel:
     def name(self) -> str:
         return self.context or self.address
 
-    def command_options(self, changed: str) -> list[str]:
-        """The options of a command that changes something of this name."""
+    def command_options(self, *changed: str) -> list[str]:
+        """The options of a command that changes what has these names."""
         chosen = list(self.options or ("--bootstrap", self.address))
-        return [*chosen, "--yes", changed] if self.must_confirm else chosen
+        if self.must_confirm:
+            chosen += [word for name in changed for word in ("--yes", name)]
+        return chosen

@@ -11,35 +11,68 @@ from kgctl.tui.cluster_label import ClusterLabel
 VALUELESS: tuple[Strategy, ...] = ("to-earliest", "to-latest", "to-current")
 
 
-def reset_offsets(cluster: ClusterLabel, group: str, strategy: Strategy, value: str, topics: Sequence[str]) -> str:
+def reset_offsets(
+    cluster: ClusterLabel,
+    groups: Sequence[str],
+    strategy: Strategy,
+    value: str,
+    topics: Sequence[str],
+    *,
+    create: bool = False,
+) -> list[str]:
     """`topics` are TOPIC or TOPIC:P,...; without any, all topics that the group has commits for. A file names its own."""
     arguments = [] if strategy == "from-file" else _each("--topic", topics) or ["--all-topics"]
     arguments += [f"--{strategy}"] if strategy in VALUELESS else _each(f"--{strategy}", [value])
-    return _line("reset-offsets", cluster, group, arguments)
+    return _words("reset-offsets", cluster, groups, [*arguments, *(["--create"] if create else [])])
 
 
-def rebalance(cluster: ClusterLabel, group: str, reason: str = "", *, evict: bool = False) -> str:
+def rebalance(cluster: ClusterLabel, groups: Sequence[str], reason: str = "", *, evict: bool = False) -> list[str]:
     arguments = ["--wait", *(_each("--reason", [reason]) if reason else []), *(["--evict"] if evict else [])]
-    return _line("rebalance", cluster, group, arguments)
+    return _words("rebalance", cluster, groups, arguments)
 
 
 def remove_members(
-    cluster: ClusterLabel, group: str, members: Sequence[str], instances: Sequence[str] = (), reason: str = ""
-) -> str:
-    arguments = [*_each("--member", members), *_each("--instance", instances)]
+    cluster: ClusterLabel,
+    groups: Sequence[str],
+    members: Sequence[str],
+    instances: Sequence[str] = (),
+    reason: str = "",
+    *,
+    everyone: bool = False,
+) -> list[str]:
+    arguments = ["--all"] if everyone else [*_each("--member", members), *_each("--instance", instances)]
     arguments += _each("--reason", [reason]) if reason else []
-    return _line("remove-members", cluster, group, arguments)
+    return _words("remove-members", cluster, groups, arguments)
+
+
+def delete(cluster: ClusterLabel, groups: Sequence[str]) -> list[str]:
+    return _words("delete", cluster, groups, [])
+
+
+def delete_offsets(cluster: ClusterLabel, groups: Sequence[str], topics: Sequence[str]) -> list[str]:
+    return _words("delete-offsets", cluster, groups, _each("--topic", topics))
+
+
+def undo(cluster: ClusterLabel, change: str, names: Sequence[str], *, force: bool = False) -> list[str]:
+    """`names` are those of what the change changed."""
+    options = [*(["--force"] if force else []), *cluster.command_options(*names), "--execute"]
+    return ["kgctl", "undo", change, *options]
+
+
+def line(words: Sequence[str]) -> str:
+    """The words for a POSIX shell, or for bash and zsh if one has control characters."""
+    return " ".join(map(_quoted, words))
 
 
 def _each(option: str, values: Sequence[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def _line(command: str, cluster: ClusterLabel, group: str, arguments: Sequence[str]) -> str:
-    options = [*arguments, *cluster.command_options(group), "--execute"]
+def _words(command: str, cluster: ClusterLabel, groups: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    options = [*arguments, *cluster.command_options(*groups), "--execute"]
     # After `--`, a name that looks like an option is an argument.
-    rest = [*options, "--", group] if group.startswith("-") else [group, *options]
-    return " ".join(_quoted(word) for word in ["kgctl", "groups", command, *rest])
+    looks_alike = any(group.startswith("-") for group in groups)
+    return ["kgctl", "groups", command, *([*options, "--", *groups] if looks_alike else [*groups, *options])]
 
 
 def _quoted(word: str) -> str:

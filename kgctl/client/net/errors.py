@@ -11,11 +11,13 @@ class KgctlError(Exception):
     """A failure that one line explains.
 
     `retriable`: the same request may succeed later. `is_final`: nothing succeeds until somebody changes the settings or the
-    cluster, so that not even a program that runs for long should try again by itself.
+    cluster, so that not even a program that runs for long should try again by itself. `changed_nothing`: it was raised
+    before a change began.
     """
 
     retriable = False
     is_final = False
+    changed_nothing = False
     name = "ERROR"
 
     def as_row(self) -> RowError:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from broker.light_dataclasses import replace
-from kgctl.client.admin.reset import MOVED
-from kgctl.client.net.errors import KgctlError, NotFound, Precondition
+from kgctl.client.net.errors import NotFound, Precondition
 from kgctl.commands.journal.apply import Force
 from kgctl.commands.journal.undo_items import undo_items
 from kgctl.commands.shared.arguments import Execute
@@ -19,15 +17,13 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.journaling import journaled
 from kgctl.commands.shared.plan_execution import KIND, conclude_plan, execute_all
 from kgctl.commands.shared.settings import settings
-from kgctl.journal.execution import Checked, check, rows_of
+from kgctl.journal.execution import rows_of
 from kgctl.journal.journal import Journal
 from kgctl.journal.keeping import now_ms
 from kgctl.journal.making import plan_of
 from kgctl.journal.results import FAILED, RUNNING
-from kgctl.journal.reversal import obstacle
-from kgctl.journal.undoing import Undo, created_groups, offset_keys, remove_created, undo_of
-from kgctl.model.failure import RowError
-from kgctl.model.plans import DELETION, OFFSETS, Entry, JournalRow, Plan, StoredGroup
+from kgctl.journal.undoing import can_undo, checked_undo, created_groups, offset_keys, remove_created, undo_of
+from kgctl.model.plans import Entry, JournalRow
 from kgctl.render import note
 
 if TYPE_CHECKING:
@@ -79,7 +75,7 @@ def _undo_groups(
     states = admin.group_states([group.group for group in entry.plan.groups])
     found = undo_of(entry, states, admin.leader_epochs(offset_keys(entry)))
     plan = plan_of(VERB, entry.plan.cluster_id, now_ms(), found.groups, f"undo of {row.id}")
-    checked = _checked(plan, states, found, force=force)
+    checked = checked_undo(plan, states, found, force=force)
     created = created_groups(entry)
     if execute:
         rows = execute_all(
@@ -110,13 +106,6 @@ def _undo_groups(
     conclude_plan(settings(ctx), rows, execute=execute, errors=[error.as_row() for error in found.errors.values()])
 
 
-def can_undo(entry: Entry) -> bool:
-    """Whether at least a part of the change can be taken back."""
-    return any(group.action in (OFFSETS, DELETION) for group in entry.plan.groups) or any(
-        obstacle(item) is None for item in entry.items
-    )
-
-
 def _chosen(journal: Journal, name: str | None) -> tuple[JournalRow, Entry]:
     """The change to take back. Raises NotFound, and Precondition for one that is still running."""
     rows = journal.rows()
@@ -139,14 +128,3 @@ def _newest(journal: Journal, rows: Sequence[JournalRow]) -> tuple[JournalRow, E
             return row, entry
         note(f"Skipped change {row.id}, which cannot be undone: {row.command}")
     raise NotFound(f"there is no change to take back in {journal.folder}")
-
-
-def _checked(
-    plan: Plan, states: Mapping[str, StoredGroup | KgctlError], found: Undo, *, force: bool
-) -> Sequence[Checked]:
-    """The groups are compared with the change, not with a plan that was just made from them."""
-    checked = check(plan, states, force=True)
-    if force:
-        return checked
-    problems = {group: RowError(MOVED, sentence) for group, sentence in found.problems.items()}
-    return [replace(one, error=problems.get(one.plan.group, one.error)) for one in checked]

@@ -1,4 +1,4 @@
-"""The base of dialogs that change a group: a plan, consent to it, the outcome, and the same change as a command."""
+"""The base of dialogs that change something: a plan, consent to it, the outcome, and the same change as a command."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
-from kgctl.model.failure import RowError
+from kgctl.client.net.errors import KgctlError
+from kgctl.journal.keeping import Keeper, origin_of
 from kgctl.render.table import printable
+from kgctl.tui import command_line
+from kgctl.tui.dialogs.body import Body
+from kgctl.tui.dialogs.outcomes import INDETERMINATE, Changed, ended, is_refusal, unchanged
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.widgets.table.rows import Rows
 
-# Errors after which the change may have happened nevertheless.
-INDETERMINATE = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
 READ_ONLY = "Read-only: this is a preview, and nothing can be changed."
+UNREAD = "Read the plan first."
 UNDER_WAY = "The change is in progress. Wait for its outcome."
-ASK = "To execute, type the group id and press Enter:"
 LEAVING = "The change is in progress. Press the key again to quit without its outcome."
 
 
@@ -39,13 +40,12 @@ class Stage(Enum):
     CHANGED = "changed"
 
 
-class Changed(Protocol):
-    @property
-    def error(self) -> RowError | None: ...
-
-
 class PlanDialog(ModalScreen[bool]):
-    """One change of one group. The result is True if the group was changed or may have been changed."""
+    """One change of one group or of several. The result is True if something was changed or may have been changed.
+
+    Nothing is chosen in advance, and no key acts before the plan could be read: what a fast typist or a paste sends goes
+    to the first input.
+    """
 
     DEFAULT_CSS = """
     PlanDialog {
@@ -82,20 +82,29 @@ class PlanDialog(ModalScreen[bool]):
         Binding("question_mark", "app.help", "Help", show=False),
     ]
     DEBOUNCE_S: ClassVar[float] = 0.25
+    # A plan that is younger cannot have been read.
+    READING_S = 0.4
     NAME: ClassVar[str] = ""
     WORKING: ClassVar[str] = "changing"
-    # Whether the group id must be typed on every cluster, or only where the context asks for it.
+    # Whether a name must be typed on every cluster, or only for several groups and where the context asks for it.
     ASKS_NAME: ClassVar[bool] = False
     KEYS: ClassVar[str] = "y or ^y copy - ^r plan again - Esc close"
 
-    def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
+    def __init__(self, feed: Feed, groups: str | Sequence[str], read_only: bool = False) -> None:
         super().__init__()
-        self.feed, self.group = feed, group
+        self.feed = feed
+        self.groups = (groups,) if isinstance(groups, str) else tuple(groups)
         self.read_only = read_only or feed.cluster.read_only
         self.stage = Stage.PLANNING
         self.was_changed = False
-        self._began_s = 0.0
+        self._began_s = self._planned_s = 0.0
         self._was_warned = False
+        self._warnings: list[str] = []
+        self._early: list[events.Key] = []
+
+    @property
+    def is_bulk(self) -> bool:
+        return len(self.groups) > 1
 
     # ---- implemented by each dialog
 
@@ -127,24 +136,44 @@ class PlanDialog(ModalScreen[bool]):
         """The label of the button that executes the plan."""
 
     @abstractmethod
-    def command(self) -> str:
-        """The same change as a shell command; empty while an input is missing."""
+    def words(self) -> list[str]:
+        """The same change as the words of a command; none while an input is missing."""
 
     @abstractmethod
     def detail(self, row: Any) -> str:
         """The full text of a row whose cells may be cut."""
 
-    # ---- the group id as consent
+    def changing(self) -> Sequence[str]:
+        """The names of what the current plan would change."""
+        return self.groups
+
+    def command(self) -> str:
+        """The same change as a shell command; empty while an input is missing."""
+        return command_line.line(self.words())
+
+    # ---- a name or a number as consent
 
     @property
     def asks_name(self) -> bool:
-        return self.ASKS_NAME or self.feed.cluster.must_confirm
+        return self.ASKS_NAME or self.is_bulk or self.feed.cluster.must_confirm
+
+    def consent_word(self) -> tuple[str, str]:
+        """What to type, and what that is: a name, for several the name of a context that asks for names, or their number."""
+        names, cluster = self.changing(), self.feed.cluster
+        if len(names) == 1 or not names:
+            return (names[0] if names else ""), "the group id"
+        if cluster.must_confirm and cluster.context:
+            return cluster.context, "the name of the context"
+        return str(len(names)), "the number of groups"
 
     def missing_name(self) -> str:
         """What to type before the plan can be executed; empty if it is there."""
-        if not self.asks_name or self.query_one("#name", Input).value in (self.group, printable(self.group)):
+        if not self.asks_name:
             return ""
-        return f"Type the group id to consent: {self.group}"
+        word, what = self.consent_word()
+        if word and self.query_one("#name", Input).value in (word, printable(word)):
+            return ""
+        return f"Type {what} to consent: {word}"
 
     @on(Input.Changed, "#name")
     def _type_name(self, event: Input.Changed) -> None:
@@ -158,12 +187,16 @@ class PlanDialog(ModalScreen[bool]):
 
     # ---- the frame
 
+    def heading(self) -> str:
+        what = f"{len(self.groups):,} groups" if self.is_bulk else f"group '{printable(self.groups[0])}'"
+        return f"{self.NAME} {what}"
+
     def compose(self) -> ComposeResult:
         with Vertical(id="frame") as frame:
             frame.border_subtitle = self.KEYS
             frame.border_title = self.feed.cluster.context
-            yield Static(f"{self.NAME} '{printable(self.group)}'", id="title", markup=False)
-            with VerticalScroll(id="body", can_focus=False):
+            yield Static(self.heading(), id="title", markup=False)
+            with Body(id="body"):
                 yield from self.form()
                 yield Static(id="message", markup=False)
                 yield self.table()
@@ -173,8 +206,8 @@ class PlanDialog(ModalScreen[bool]):
             with Vertical(id="consent"):
                 yield from self.consent()
                 if self.asks_name:
-                    yield Static(f"{ASK} {printable(self.group)}", id="ask", markup=False)
-                    yield Input(placeholder="the group id", compact=True, id="name", disabled=self.read_only)
+                    yield Static(id="ask", markup=False)
+                    yield Input(compact=True, id="name", disabled=self.read_only)
             with Horizontal(id="buttons"):
                 yield Button("", id="execute", variant="warning", compact=True)
                 yield Button("Copy as command", id="copy", compact=True)
@@ -202,6 +235,8 @@ class PlanDialog(ModalScreen[bool]):
             self.refuse(str(error))
 
     def enter(self, stage: Stage) -> None:
+        if stage is Stage.PLANNED:
+            self._planned_s = time.monotonic()
         self.stage = stage
         self.show_state()
 
@@ -213,12 +248,20 @@ class PlanDialog(ModalScreen[bool]):
             self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle() or self.missing_name())
         )
         execute.variant = "default" if execute.disabled else "warning"
+        if self.asks_name:
+            self._show_consent()
         line = self.command()
         self.query_one("#copy", Button).disabled = not line
         self.query_one("#command", Static).update(f"As a command: {line}" if line else "")
         is_changing = self.stage is Stage.CHANGING
         for control in self.query("#body Input, #body Select, #body Checkbox, #consent Input, #consent Checkbox"):
             control.disabled = is_changing or (control.id == "name" and self.read_only) or self.is_idle(control)
+
+    def _show_consent(self) -> None:
+        word, what = self.consent_word()
+        text = f"To execute, type {what} and press Enter: {printable(word)}" if word else ""
+        self.query_one("#ask", Static).update(text)
+        self.query_one("#name", Input).placeholder = what if word else ""
 
     def is_idle(self, control: Widget) -> bool:
         """Whether a control has no meaning with the current inputs."""
@@ -236,7 +279,7 @@ class PlanDialog(ModalScreen[bool]):
 
     def refuse(self, sentence: str, kind: str = "error") -> None:
         """Show why there is no plan."""
-        self.query_one(Rows).show([])
+        self.query_one("#plan", Rows).show([])
         self.say_totals("")
         self.say(sentence, kind)
         self.enter(Stage.REFUSED)
@@ -250,6 +293,8 @@ class PlanDialog(ModalScreen[bool]):
             self.say("The plan is not ready yet. Review it first.", "warning")
         elif self.stage is Stage.PLANNED and (missing := self.obstacle() or self.missing_name()):
             self.say(missing, "warning")
+        elif self.stage is Stage.PLANNED and time.monotonic() - self._planned_s < self.READING_S:
+            self.say(UNREAD, "warning")
         elif self.stage is Stage.PLANNED:
             self._began_s, self._was_warned = time.monotonic(), False
             started_from = self.focused
@@ -265,8 +310,8 @@ class PlanDialog(ModalScreen[bool]):
                     self.query_one("#name", Input).value = ""
                 self.show_state()
         except KgctlError as error:
-            if isinstance(error, Precondition | NotFound | BrokerError) and error.name not in INDETERMINATE:
-                self.say(f"{ended(str(error))} Nothing was changed.", "error")
+            if is_refusal(error):
+                self.say(unchanged(str(error)), "error")
                 self.enter(Stage.PLANNED)
             else:
                 # The plan may be partly executed, so it must not be offered again.
@@ -275,11 +320,20 @@ class PlanDialog(ModalScreen[bool]):
                     f"{ended(str(error))} Part of the plan may have been executed; press ^r to plan again.", "error"
                 )
                 self.enter(Stage.REFUSED)
+        for sentence in self._warnings:
+            self.notify(f"Warning: {ended(sentence)}", severity="warning", markup=False)
+        self._warnings.clear()
         # The control that started the change was disabled meanwhile and has lost the focus.
         if self.stage is Stage.PLANNED and started_from is not None:
             started_from.focus()
         else:
             self.query_one("#close", Button).focus()
+
+    def keeper(self) -> Keeper:
+        """Keeps the change in the journal of the command line. It is for the thread that makes the change."""
+        cluster = self.feed.cluster
+        origin = origin_of(cluster.address, cluster.context, self.words())
+        return Keeper(origin, self._warnings.append, way_out=". Free or fix it")
 
     def note_outcome(self, rows: Sequence[Changed]) -> None:
         self.was_changed |= any(row.error is None or row.error.name in INDETERMINATE for row in rows)
@@ -289,6 +343,23 @@ class PlanDialog(ModalScreen[bool]):
             self.say(f"{self.WORKING[0].upper()}{self.WORKING[1:]}: {time.monotonic() - self._began_s:.0f} s")
 
     # ---- keys and mouse
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # Before the first control has the focus, keys are text that comes early.
+        if action in ("copy", "app.help") and self.focused is None:
+            return False
+        return super().check_action(action, parameters)
+
+    def on_key(self, event: events.Key) -> None:
+        if self.focused is None and event.is_printable:
+            event.stop()
+            self._early.append(event)
+
+    def on_descendant_focus(self) -> None:
+        early, self._early = self._early, []
+        if isinstance(self.focused, Input):
+            for event in early:
+                self.focused.post_message(events.Key(event.key, event.character))
 
     def action_close(self) -> None:
         if self.stage is Stage.CHANGING:
@@ -324,9 +395,5 @@ class PlanDialog(ModalScreen[bool]):
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()
-        self.query_one("#detail", Static).update("" if event.row is None else printable(self.detail(event.row)))
-
-
-def ended(sentence: str) -> str:
-    """The sentence with a full stop, so that another one can follow."""
-    return sentence if sentence.endswith(".") else f"{sentence}."
+        if event.rows.id == "plan":
+            self.query_one("#detail", Static).update("" if event.row is None else printable(self.detail(event.row)))

@@ -1,7 +1,8 @@
-"""The dialog that triggers a rebalance: with the native request if the broker has it, else by evicting all members."""
+"""The dialog that triggers rebalances: with the native request if the broker has it, else by evicting all members."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -13,11 +14,13 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Static
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.errors import Precondition
+from kgctl.journal.making import of_rebalances
 from kgctl.model.changes import DONE, EVICTION, GONE, JOINED, PLANNED, REJOINED, TRIGGER, RebalanceRow
 from kgctl.render.table import printable
 from kgctl.tui import cells, command_line
-from kgctl.tui.dialogs.plan import PlanDialog, Stage, ended
+from kgctl.tui.dialogs import outcomes, rows
+from kgctl.tui.dialogs.outcomes import ended
+from kgctl.tui.dialogs.plan import PlanDialog, Stage
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
@@ -50,12 +53,11 @@ class RebalanceDialog(PlanDialog):
     DEFAULT_CSS = """
     RebalanceDialog #evict { display: none; }
     """
-    AUTO_FOCUS: ClassVar[str | None] = "#plan"
-    NAME: ClassVar[str] = "Rebalance group"
+    NAME: ClassVar[str] = "Rebalance"
     WORKING: ClassVar[str] = "waiting for the group to become Stable"
 
-    def __init__(self, feed: Feed, group: str, read_only: bool = False) -> None:
-        super().__init__(feed, group, read_only)
+    def __init__(self, feed: Feed, groups: str | Sequence[str], read_only: bool = False) -> None:
+        super().__init__(feed, groups, read_only)
         self.plan: list[RebalanceRow] = []
 
     # ---- inputs
@@ -69,6 +71,7 @@ class RebalanceDialog(PlanDialog):
 
     def table(self) -> Rows[RebalanceRow]:
         columns: list[Column[RebalanceRow]] = [
+            *rows.group_column(self.is_bulk),
             catalogue.consumer_id(lambda row: row.consumer_id),
             catalogue.instance(lambda row: row.group_instance_id),
             catalogue.client_id(lambda row: row.client_id, priority=1),
@@ -90,7 +93,7 @@ class RebalanceDialog(PlanDialog):
     @property
     def evicts(self) -> bool:
         """Whether the current plan evicts members."""
-        return any(row.method == EVICTION for row in self.plan)
+        return any(row.method == EVICTION and not row.error for row in self.plan)
 
     @on(Input.Changed, "#reason")
     @on(Checkbox.Changed, "#evict")
@@ -107,29 +110,55 @@ class RebalanceDialog(PlanDialog):
 
     async def preview(self) -> None:
         self.plan = []
-        group = self.group
-        plan = await self.feed.ask(lambda admin: _plan(admin, group))
+        groups = self.groups
+        plan = await self.feed.ask(lambda admin: _plan(admin, groups))
+        if not self.is_bulk and plan and plan[0].error:
+            self.refuse(plan[0].error.message)
+            return
         self.plan = plan
         self.query_one("#plan", Rows).show(plan)
         self.query_one("#evict", Checkbox).display = self.evicts
         self.query_one("#reason", Input).placeholder = IN_LOG if self.evicts else IN_HISTORY
-        self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
-        self.say_totals(f"{counted(len(plan), 'member')}{_in_generation(plan)}")
+        errors = [row for row in plan if row.error]
+        if errors and errors[0].error:
+            text = f"{counted(len(errors), 'group')} cannot be rebalanced and will be left alone: "
+            self.say(text + errors[0].error.message, "error")
+        else:
+            self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
+        members = counted(len(plan) - len(errors), "member")
+        self.say_totals(
+            f"{counted(len(self.changing()), 'group')}, {members}"
+            if self.is_bulk
+            else f"{members}{_in_generation(plan)}"
+        )
         self.enter(Stage.PLANNED)
 
     async def carry_out(self) -> None:
-        group, plan, reason = self.group, self.plan, self.reason
-        done = await self.feed.ask(lambda admin: admin.rebalance(group, plan, reason, wait=True))
-        self.note_outcome(done)
+        plan, reason, evict, keeper = self.plan, self.reason, self.evicts, self.keeper()
+        names, is_bulk = self.changing(), self.is_bulk
+        done = await self.feed.ask(
+            lambda admin: keeper.change_groups(
+                admin,
+                "rebalance",
+                names,
+                lambda states: of_rebalances(plan, states, evict=evict),
+                lambda: _rebalance(admin, plan, reason, is_bulk=is_bulk),
+                reason=reason,
+            )
+        )
+        self.note_outcome([row for row in done if row.group in names])
         with self.prevent(Checkbox.Changed):
             self.query_one("#evict", Checkbox).value = False
         self.query_one("#plan", Rows).show(done)
-        self.say(*_outcome(done))
+        self.say(*(outcomes.of_groups(done, "rebalanced and Stable") if self.is_bulk else _outcome(done)))
         self.say_totals(_counts(done))
         self.enter(Stage.CHANGED)
 
+    def changing(self) -> list[str]:
+        return outcomes.can_change(self.plan)
+
     def obstacle(self) -> str:
-        if not self.plan:
+        if not self.changing():
             return "There is nothing to do."
         if self.evicts and not self.query_one("#evict", Checkbox).value:
             return "Check the box to consent to the eviction."
@@ -138,24 +167,33 @@ class RebalanceDialog(PlanDialog):
     def verb(self) -> str:
         return "Evict all members" if self.evicts else "Trigger rebalance"
 
-    def command(self) -> str:
-        return command_line.rebalance(self.feed.cluster, self.group, self.reason, evict=self.evicts)
+    def words(self) -> list[str]:
+        return command_line.rebalance(self.feed.cluster, self.groups, self.reason, evict=self.evicts)
 
     def detail(self, row: RebalanceRow) -> str:
         static = f", instance {row.group_instance_id}" if row.group_instance_id else ""
-        return f"{row.consumer_id}{static}: {_status(row)}"
+        return f"{row.consumer_id or row.group}{static}: {_status(row)}"
 
 
-def _plan(admin: Admin, group: str) -> list[RebalanceRow]:
-    """The plan without eviction or, if the broker refuses that, with eviction."""
-    try:
-        return admin.plan_rebalance(group)
-    except Precondition:
-        return admin.plan_rebalance(group, evict=True)
+def _plan(admin: Admin, groups: Sequence[str]) -> list[RebalanceRow]:
+    """The plan without eviction or, if a broker refuses that for a group, with eviction where nothing else works."""
+    plan = admin.plan_rebalances(groups)
+    if any(row.error for row in plan):
+        plan = admin.plan_rebalances(groups, evict=True)
+    return plan
+
+
+def _rebalance(admin: Admin, plan: list[RebalanceRow], reason: str, *, is_bulk: bool) -> list[RebalanceRow]:
+    """Request the rebalances and wait until the groups are Stable. Raises the error of the only group."""
+    if not is_bulk:
+        return admin.rebalance(plan[0].group, plan, reason, wait=True)
+    since = time.monotonic()
+    return admin.await_rebalances(admin.request_rebalances(plan, reason), since)
 
 
 def _key(row: RebalanceRow) -> str:
-    return f"instance {row.group_instance_id}" if row.group_instance_id else f"member {row.consumer_id}"
+    member = f"instance {row.group_instance_id}" if row.group_instance_id else f"member {row.consumer_id}"
+    return f"{row.group}\0{member}"
 
 
 def _status(row: RebalanceRow) -> str:

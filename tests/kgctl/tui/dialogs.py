@@ -115,6 +115,8 @@ NAMES = {
 async def opened(dialog: PlanDialog, size: tuple[int, int] = SMALL) -> AsyncIterator[Scene]:
     """The dialog on a terminal of this size, once it shows its first plan or an error."""
     app = Host()
+    # Tests read fast.
+    dialog.READING_S = 0.0
     async with app.run_test(size=size) as pilot:
         app.push_screen(dialog, app.answers.append)
         scene = Scene(app, pilot, dialog)

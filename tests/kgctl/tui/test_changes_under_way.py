@@ -47,6 +47,8 @@ def removing(outcome: KgctlError | None, play: Callable[[Scene, PlanDialog], Awa
             dialog: Any = scene.app.screen
             assert isinstance(dialog, PlanDialog)
             await until(lambda: dialog.stage is Stage.PLANNED)
+            dialog.READING_S = 0.0
+            await scene.press("down", "space")
             dialog.execute()
             await play(scene, dialog)
 

@@ -108,6 +108,7 @@ def test_the_lines_of_the_other_dialogs_have_the_same_plans(kgctl: Kgctl, feed: 
         async with opened(RemoveMemberDialog(feed, group, member_id)) as scene:
             (row,) = planned(scene.dialog.command())
             assert (row["consumer_id"], row["group_instance_id"]) == (member_id, instance)
+            assert scene.dialog.command()
             assert ("--instance" in scene.text("command")) == (instance is not None)
 
     for instance in (None, "worker-1"):
@@ -123,7 +124,9 @@ def test_the_lines_of_the_other_dialogs_have_the_same_plans(kgctl: Kgctl, feed: 
     ["plain", "two words", "it's", "$(reboot)`x`", "-x", "\x1b]0;x\x07", "a\nb", "\u202e1", "ü\t7", "back\\slash\x01"],
 )
 def test_a_shell_reads_names_back_without_control_characters(name: str) -> None:
-    line = command_line.reset_offsets(ClusterLabel("127.0.0.1:9092"), name, "to-offset", "5", [name])
+    line = command_line.line(
+        command_line.reset_offsets(ClusterLabel("127.0.0.1:9092"), [name], "to-offset", "5", [name])
+    )
     assert line.isprintable()
     output = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
@@ -134,7 +137,7 @@ def test_a_shell_reads_names_back_without_control_characters(name: str) -> None:
 
 
 def test_a_group_that_looks_like_an_option_is_a_group(kgctl: Kgctl) -> None:
-    line = command_line.remove_members(ClusterLabel(str(kgctl.bootstrap)), "--all", ["m"])
-    result = Kgctl()(*[word for word in shlex.split(line)[1:] if word != "--execute"])
+    words = command_line.remove_members(ClusterLabel(str(kgctl.bootstrap)), ["--all"], ["m"])
+    result = Kgctl()(*[word for word in words[1:] if word != "--execute"])
     assert "'--all'" in result.stderr
     assert result.exit_code == 5

@@ -60,6 +60,8 @@ def test_a_confirming_context_wants_the_group_id_typed(
 
     async def play() -> None:
         async with opened(dialog(feed_of(kgctl, replace(PROD, must_confirm=True)), group)) as scene:
+            if dialog is RemoveMemberDialog:
+                await scene.press("down", "space")
             assert scene.button().disabled
             assert f"--context prod --yes {group} --execute" in scene.text("command")
             await scene.focus("name")

@@ -429,7 +429,7 @@ def test_an_action_key_opens_its_dialog_from_every_pane(key: str, dialog: type[A
             await scene.press(pane, key)
             opened: Any = scene.app.screen
             assert isinstance(opened, dialog)
-            assert opened.group == GROUP
+            assert opened.groups == (GROUP,)
             await scene.press("escape")
             await until(lambda: scene.app.screen is scene.screen)
 

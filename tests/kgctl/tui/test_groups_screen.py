@@ -327,7 +327,7 @@ def test_what_needs_somebody_is_listed_and_opened() -> None:
         await scene.press("tab", "down", "r")
         dialog: Any = scene.app.screen
         assert isinstance(dialog, ResetDialog)
-        assert dialog.group == "fraud"
+        assert dialog.groups == ("fraud",)
 
     watching([four()], walk)
 
@@ -399,7 +399,7 @@ def test_action_keys_open_their_dialog_for_the_selected_group() -> None:
             await scene.press(key)
             opened: Any = scene.app.screen
             assert isinstance(opened, dialog)
-            assert opened.group == "checkout"
+            assert opened.groups == ("checkout",)
             await scene.press("escape")
             await until(lambda: scene.app.screen is scene.screen)
 

@@ -23,7 +23,7 @@ def test_the_requested_member_is_removed(kgctl: Kgctl, feed: ClusterFeed, topic:
             assert scene.text("message").startswith(f"Note: This removes {second}. The group rebalances.")
             assert "rejoins with a new member id" in scene.text("message")
             assert second in scene.text("detail")
-            await scene.press("enter")
+            await scene.press("down", "enter")
             assert len(described(kgctl, group).members) == 2
             await scene.focus("execute")
             await scene.press("enter")
@@ -41,24 +41,29 @@ def test_the_requested_member_is_removed(kgctl: Kgctl, feed: ClusterFeed, topic:
         asyncio.run(play())
 
 
-def test_the_cursor_selects_the_member_to_remove() -> None:
+def test_marks_select_the_members_to_remove_and_none_is_marked_at_the_start() -> None:
     rows = [MemberChange("g", f"worker-{number}", None, f"/10.0.0.{number}", "worker") for number in (1, 2)]
 
     async def play() -> None:
         async with opened(RemoveMemberDialog(AnswersFeed(rows), "g")) as scene:
+            assert scene.text("message") == "Mark the members to remove: space marks one, a all."
+            assert scene.text("command") == ""
+            assert scene.button().disabled
+            await scene.press("down", "space", "k")
             assert "--member worker-1 " in scene.text("command")
             assert [line.split()[-2] for line in scene.screen().splitlines() if "/10.0.0" in line][:2] == [
                 "leaves",
                 "stays",
             ]
-            await scene.press("j")
+            await scene.press("space", "space")
             assert scene.text("message").startswith("Note: This removes worker-2. ")
             await scene.press("y")
             assert scene.app.clipboard == (
                 "kgctl groups remove-members g --member worker-2 --bootstrap 127.0.0.1:9092 --execute"
             )
-            await scene.press("up")
-            assert scene.text("message").startswith("Note: This removes worker-1. ")
+            await scene.press("a")
+            assert scene.text("message").startswith("Note: This removes 2 members. ")
+            assert " remove-members g --all --bootstrap" in scene.text("command")
 
     asyncio.run(play())
 
@@ -89,8 +94,12 @@ def test_removing_a_member_that_has_left_fails(kgctl: Kgctl, feed: ClusterFeed, 
     async def play() -> None:
         with member_of(kgctl, group, {topic: [0]}) as member_id:
             async with opened(RemoveMemberDialog(feed, group, "long-gone")) as scene:
-                note = f"Note: Member 'long-gone' is no longer in the group. This removes {member_id}. "
-                assert scene.text("message").startswith(note)
+                assert scene.text("message") == (
+                    "Note: Member 'long-gone' is no longer in the group. "
+                    "Mark the members to remove: space marks one, a all."
+                )
+                assert scene.button().disabled
+                await scene.press("down", "space")
                 with kgctl.admin() as admin:
                     admin.remove_members(group, admin.plan_member_removal(group, everyone=True))
                 await scene.focus("execute")
@@ -114,7 +123,7 @@ def test_read_only_lists_the_members_and_removes_none(kgctl: Kgctl, feed: Cluste
     async def play() -> None:
         async with opened(RemoveMemberDialog(feed, group, read_only=True)) as scene:
             assert len(scene.rows()) == 1
-            assert str(scene.button().label) == "Remove this member: read-only"
+            assert str(scene.button().label) == "Remove member: read-only"
             assert scene.button().disabled
             scene.dialog.execute()
             await scene.settled()

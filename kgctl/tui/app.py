@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -23,8 +22,9 @@ from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
-from kgctl.tui.finder.ranking import Found
+from kgctl.tui.finder.ranking import Found, Source
 from kgctl.tui.finder.screen import Finder
 from kgctl.tui.keys import Key
 from kgctl.tui.observer import LiveObserver, Observer
@@ -33,6 +33,7 @@ from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
+from kgctl.tui.screens.topics import TopicsScreen
 from kgctl.tui.themes import DARK, THEMES
 from kgctl.tui.widgets.frame.glyphs import AsciiOnly
 from kgctl.tui.widgets.frame.key_line import KeyLine
@@ -183,10 +184,7 @@ class KgctlApp(App[None]):
             self.push_screen(place.make())
 
     def open_topic(self, topic: str) -> None:
-        """Show the groups that read this topic."""
-        self.go_to(PLACES[0])
-        if isinstance(self.screen, GroupsScreen):
-            self.screen.panel.bar.show(f"topic:^{re.escape(topic)}$")
+        self.push_screen(TopicsScreen(topic))
 
     def _prompt(self, text: str) -> None:
         for line in self.screen.query(KeyLine):
@@ -228,9 +226,17 @@ class KgctlApp(App[None]):
             sources.screens(self.go_to),
             sources.actions(self.screen, self._run),
             sources.groups(self.cluster, self.open_group),
-            sources.topics(self.cluster, self.open_topic),
         ]
-        self.push_screen(Finder(found), self._open)
+        finder = Finder([*found, sources.topics(self.cluster, (), self.open_topic)])
+        self.push_screen(finder, self._open)
+        finder.run_worker(self._find_topics(finder, found))
+
+    async def _find_topics(self, finder: Finder, others: Sequence[Source]) -> None:
+        """Add the topics that no group reads."""
+        # Without an answer the finder has the topics that groups read.
+        with contextlib.suppress(KgctlError):
+            names = (await self.feed.read(TopicNames())).names
+            finder.search([*others, sources.topics(self.cluster, names, self.open_topic)])
 
     def _open(self, found: Found | None) -> None:
         if found is not None:

@@ -62,7 +62,7 @@ class Finder(ModalScreen[Found]):
                 Column("kind", "KIND", lambda row: row.source.kind, 6, style=lambda _: "dim"),
                 Column("note", "", lambda row: row.source.note(row.place), 16, style=lambda _: "dim"),
             ],
-            key=lambda row: f"{row.source.kind} {row.place}",
+            key=lambda row: f"{row.source.kind} {row.name}",
             empty="Nothing has this name.",
             has_header=False,
         )
@@ -73,7 +73,7 @@ class Finder(ModalScreen[Found]):
 
     def on_mount(self) -> None:
         self.set_focus(self.input)
-        self._find("")
+        self._show()
 
     def on_key(self, event: events.Key) -> None:
         # A key that was typed in one go with the one that opened the finder.
@@ -83,12 +83,17 @@ class Finder(ModalScreen[Found]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._find(event.value)
-
-    def _find(self, typed: str) -> None:
-        found, count = find(typed, self._sources, MOST)
-        self.rows.show(found)
+        self._show()
         self.rows.go_to(0)
+
+    def search(self, sources: Sequence[Source]) -> None:
+        """Search these from now on. The cursor stays where it is."""
+        self._sources = sources
+        self._show()
+
+    def _show(self) -> None:
+        found, count = find(self.input.value, self._sources, MOST)
+        self.rows.show(found)
         self.panel.show_title(f"Find {count:,}", note="\u2191 \u2193 Enter Esc")
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:

@@ -54,16 +54,15 @@ def groups(view: ClusterView | None, open_group: Callable[[str], None]) -> Sourc
     return Source.of(GROUP, [cells.name(row.group) for row in rows], lambda at: open_group(rows[at].group), note)
 
 
-def topics(view: ClusterView | None, open_topic: Callable[[str], None]) -> Source:
-    """The topics that groups read, each with the number of groups."""
+def topics(view: ClusterView | None, others: Sequence[str], open_topic: Callable[[str], None]) -> Source:
+    """The topics that groups read, each with the number of groups, and other topics."""
     readers = readers_of(view.snapshot) if view is not None else Counter[str]()
-    names: Sequence[str] = sorted(readers)
-    return Source.of(
-        TOPIC,
-        [cells.name(name) for name in names],
-        lambda at: open_topic(names[at]),
-        lambda at: counted(readers[names[at]], "group"),
-    )
+    names: Sequence[str] = sorted({*readers, *others})
+
+    def note(at: int) -> str:
+        return counted(readers[names[at]], "group") if readers[names[at]] else ""
+
+    return Source.of(TOPIC, [cells.name(name) for name in names], lambda at: open_topic(names[at]), note)
 
 
 def readers_of(snapshot: Snapshot) -> Counter[str]:

@@ -43,6 +43,8 @@ class PreparedFeed:
 
     async def read(self, read: Read[T]) -> T:
         self._asked[read] += 1
+        if read not in self._prepared:
+            raise Refused(f"no answer is prepared for {read}")
         found: T = await self._next(self._prepared[read])
         return found
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from textual import events
 from textual.widgets import Input
 
+from kgctl.tui.app import KgctlApp
+from kgctl.tui.feed.topic_names import Names, TopicNames
 from kgctl.tui.finder.ranking import Match, Source, find, match
 from kgctl.tui.finder.screen import Finder
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.help import HelpScreen
+from kgctl.tui.screens.topics import TopicsScreen
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.groups_scene import Scene, watching
+from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 
@@ -86,16 +92,20 @@ def test_a_group_opens_by_a_part_of_its_name_typed_in_one_go() -> None:
     watching(SOME, walk)
 
 
-def test_a_topic_shows_the_groups_that_read_it() -> None:
-    async def walk(scene: Scene) -> None:
-        await scene.press("colon", *"orders", "down")
-        assert names(scene)[:2] == [("group", "orders"), ("topic", "orders")]
-        await scene.press("enter")
-        await until(lambda: scene.app.screen is scene.screen and scene.screen.panel.filter.is_active)
-        assert "/topic:^orders$" in scene.title
-        assert scene.names
+def test_a_topic_opens_whether_or_not_a_group_reads_it() -> None:
+    async def run() -> None:
+        reads = {TopicNames(): [Names(("orders", "orders-archive"))]}
+        app = KgctlApp(PreparedFeed(SOME, reads=reads), clock=lambda: snapshots.NOW_S)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(app.ready.is_set)
+            scene = Scene(app, pilot)
+            await scene.press("colon", *"orders")
+            await until(lambda: len(names(scene)) == 3)
+            assert names(scene) == [("group", "orders"), ("topic", "orders"), ("topic", "orders-archive")]
+            await scene.press("down", "down", "enter")
+            await until(lambda: isinstance(app.screen, TopicsScreen))
 
-    watching(SOME, walk)
+    asyncio.run(run())
 
 
 def test_an_action_runs_after_the_finder_has_closed() -> None:

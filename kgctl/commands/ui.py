@@ -141,22 +141,14 @@ def _watching(
     chosen: Settings, interval: float, group: str | None, theme: str, read_only: bool, record: tuple[Path | None, bool]
 ) -> KgctlApp:
     from kgctl.tui.app import KgctlApp
-    from kgctl.tui.cluster_label import ClusterLabel
-    from kgctl.tui.feed.cluster import ClusterFeed
+    from kgctl.tui.feed.connecting import connecting
 
-    connection, target = chosen.connection(), chosen.target()
-    label = ClusterLabel(
-        ",".join(map(str, connection.bootstrap)),
-        target.name,
-        target.color,
-        read_only or target.is_read_only,
-        target.must_confirm,
-        target.command_options,
-    )
-    feed: Feed = ClusterFeed(connection, label)
+    timeout = chosen.timeout if chosen.is_timeout_given else None
+    connect = connecting(chosen.target(), chosen.connection(), timeout=timeout, read_only=read_only)
+    feed = connect(None)
     path, force = record
     if path is None:
-        return KgctlApp(feed, interval_s=interval, group=group, theme=theme)
+        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect)
 
     from kgctl.tui.feed.recording import record_to
 

@@ -21,6 +21,7 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
+from kgctl.tui.feed.connecting import Connect
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
@@ -34,6 +35,7 @@ from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
 from kgctl.tui.screens.topics import TopicsScreen
+from kgctl.tui.switching import Switch
 from kgctl.tui.themes import DARK, THEMES
 from kgctl.tui.widgets.frame.glyphs import AsciiOnly
 from kgctl.tui.widgets.frame.key_line import KeyLine
@@ -51,7 +53,7 @@ class KgctlApp(App[None]):
     """`interval_s` is the refresh interval; `clock` gives monotonic seconds, from which ages are computed.
 
     `group` opens that group at the start; `read_only` disables every action that changes a group. Set `ascii_only` before it runs
-    to draw with ASCII characters.
+    to draw with ASCII characters. `connect` makes the feeds of other clusters; without it, the app stays with this one.
     """
 
     TITLE = "kgctl"
@@ -85,9 +87,11 @@ class KgctlApp(App[None]):
         theme: str = DARK.name,
         clock: Callable[[], float] = time.monotonic,
         observer: Observer | None = None,
+        connect: Connect | None = None,
     ) -> None:
         super().__init__()
-        self.feed = feed
+        self.feed, self.home = feed, feed.cluster
+        self._switch = Switch(self, self._show_cluster, connect)
         self.interval_s = interval_s
         self.read_only = read_only or feed.cluster.read_only
         self.is_paused = False
@@ -96,13 +100,7 @@ class KgctlApp(App[None]):
         self._awaits_place = False
         self.ascii_only = False
         self.first_group = group
-        self.background = Background(
-            observer or LiveObserver(feed),
-            self._cluster_answered,
-            self._cluster_failed,
-            self._background_s,
-            self.now_s,
-        )
+        self.background = self._background_of(observer or LiveObserver(feed))
         self._failure: Exception | None = None
         self._watching: Worker[None] | None = None
         for one in THEMES:
@@ -119,6 +117,34 @@ class KgctlApp(App[None]):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
         if self.first_group is not None:
             self.open_group(self.first_group)
+        self._watching = self.run_worker(self.background.polling.run, exit_on_error=True)
+
+    def _background_of(self, observer: Observer) -> Background:
+        return Background(observer, self._cluster_answered, self._cluster_failed, self._background_s, self.now_s)
+
+    # ---- the cluster
+
+    @property
+    def has_switched(self) -> bool:
+        return self._switch.has_switched
+
+    def switch_to(self, context: str | None) -> None:
+        self._switch.to(context)
+
+    def _show_cluster(self, feed: Feed) -> None:
+        """Show another cluster, from its screen of all groups. Nothing of the old one is left."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self.feed.close()
+        self.feed, self.read_only = feed, feed.cluster.read_only
+        self.background = self._background_of(LiveObserver(feed))
+        self.background.polling.is_paused = self.is_paused
+        for _ in self.screen_stack[1:]:
+            self.pop_screen()
+        # Textual gives the first screen no callback for its result, and cannot switch a screen without one.
+        if not self.screen._result_callbacks:
+            self.screen._push_result_callback(self.screen, None)
+        self.switch_screen(GroupsScreen())
         self._watching = self.run_worker(self.background.polling.run, exit_on_error=True)
 
     @property

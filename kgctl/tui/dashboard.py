@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Protocol
 
 from kgctl.tui.background import Background
+from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.protocol import Feed
 from kgctl.watch.cluster import ClusterView
 
 
 class Dashboard(Protocol):
-    """`interval_s` is the refresh interval; `read_only` disables everything that changes a group."""
+    """`interval_s` is the refresh interval; `read_only` disables everything that changes a group.
+
+    `home` is the cluster at the start.
+    """
 
     feed: Feed
     background: Background
     interval_s: float
     read_only: bool
     is_paused: bool
+    home: ClusterLabel
 
     def now_s(self) -> float:
         """Monotonic seconds, of the clock by which ages are computed."""
@@ -32,6 +37,15 @@ class Dashboard(Protocol):
 
     def open_group(self, group: str, at_ms: int | None = None) -> None:
         """Open the screen of a group; at the rebalance of this time in ms since 1970, if one is given."""
+        ...
+
+    @property
+    def has_switched(self) -> bool:
+        """Whether another cluster was chosen since the start."""
+        ...
+
+    def switch_to(self, context: str | None) -> None:
+        """Show the cluster of a context, or the one of the command line, with None; everything about the old one is dropped."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from textual.screen import Screen
 
 from broker.light_dataclasses import dataclass
+from kgctl.tui.screens.contexts import ContextsScreen
 from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.topics import TopicsScreen
 
@@ -25,8 +26,9 @@ class Place:
 
 PLACES: tuple[Place, ...] = (
     Place("g", "Groups"),
-    Place("e", "Events", EventsScreen),
     Place("t", "Topics", TopicsScreen),
+    Place("e", "Events", EventsScreen),
+    Place("c", "Contexts", ContextsScreen),
 )
 
 

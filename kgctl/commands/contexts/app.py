@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,15 +18,12 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.options import complete_contexts
 from kgctl.commands.shared.settings import settings
 from kgctl.contexts import consent, store
-from kgctl.contexts.book import PROJECT, USER, Book, existing, open_book, working_folder
-from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, TOKEN_COMMAND, is_secret
+from kgctl.contexts.book import existing, open_book, working_folder
+from kgctl.contexts.names import TOKEN_COMMAND
+from kgctl.contexts.rows import context_rows, setting_rows
 from kgctl.contexts.target import CONTEXT_VARIABLE, Given, Target, choose
-from kgctl.contexts.values import Reference, shown
-from kgctl.model.contexts import ContextRow, SettingRow
+from kgctl.contexts.values import Reference
 from kgctl.render import note
-
-if TYPE_CHECKING:
-    from kgctl.contexts.context_file import Context
 
 context_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Name clusters, and choose the one to work on."
@@ -45,7 +42,7 @@ def list_contexts(ctx: typer.Context) -> None:
     Reads files only: no secret is resolved and no connection is opened.
     """
     book = open_book(os.environ)
-    rows = _rows(book)
+    rows = context_rows(book)
     settings(ctx).show(rows, kind="contexts")
     if book.note:
         note(f"Note: {book.note}.")
@@ -76,7 +73,9 @@ def show(
     else:
         target = chosen.target()
     chosen.show(
-        _settings(target, chosen.timeout if chosen.is_timeout_given else None), kind="context-settings", verbose=explain
+        setting_rows(target, chosen.timeout if chosen.is_timeout_given else None),
+        kind="context-settings",
+        verbose=explain,
     )
     if name is not None:
         return
@@ -154,68 +153,6 @@ context_app.command("edit", epilog=context_edit.EDIT_EPILOG)(context_edit.edit)
 context_app.command("test", epilog=context_test.EPILOG)(context_test.examine)
 context_app.command("import", epilog=context_files.IMPORT_EPILOG)(context_files.import_file)
 context_app.command("export", epilog=context_files.EXPORT_EPILOG)(context_files.export)
-
-
-def _rows(book: Book) -> list[ContextRow]:
-    found = [
-        _row(context, book, kind)
-        for file, kind in ((book.project, PROJECT), (book.user, USER))
-        if file is not None
-        for context in file.contexts.values()
-    ]
-    return sorted(found, key=lambda row: (row.context, row.shadowed))
-
-
-def _row(context: Context, book: Book, defined_in: str) -> ContextRow:
-    def text(name: str) -> str | None:
-        value = context.settings.get(name)
-        return None if value is None else shown(name, value, is_secret=is_secret(name))
-
-    counts = book.find(context.name) is context
-    timeout = text(TIMEOUT)
-    return ContextRow(
-        context=context.name,
-        current=counts and book.choice == context.name,
-        bootstrap=text(BOOTSTRAP),
-        protocol=text("security.protocol") or "PLAINTEXT",
-        mechanism=text("sasl.mechanism") or text("sasl.mechanisms"),
-        read_only=text(READ_ONLY) == "true",
-        confirm=text(CONFIRM) == "true",
-        color=text(COLOR),
-        timeout_s=None if timeout is None else float(timeout),
-        defined_in=defined_in,
-        file=str(context.path),
-        shadowed=not counts,
-    )
-
-
-def _settings(target: Target, timeout: float | None) -> list[SettingRow]:
-    rows = [
-        SettingRow(target.name, name, shown(name, one.value, is_secret=is_secret(name)), one.source)
-        for name, one in target.values.items()
-    ]
-    defaults = {
-        "security.protocol": "PLAINTEXT",
-        "client.id": "kgctl",
-        TIMEOUT: "30",
-        READ_ONLY: "false",
-        CONFIRM: "false",
-    }
-    rows += [
-        SettingRow(target.name, name, text, "default") for name, text in defaults.items() if name not in target.values
-    ]
-    if timeout is not None:
-        rows = [one for one in rows if one.setting != TIMEOUT]
-        rows.append(SettingRow(target.name, TIMEOUT, f"{timeout:g}", "--timeout"))
-    order = [BOOTSTRAP, "security.protocol"]
-    own = [READ_ONLY, CONFIRM, COLOR, TIMEOUT]
-    return sorted(
-        rows,
-        key=lambda row: (
-            order.index(row.setting) if row.setting in order else len(order) + (row.setting in own),
-            row.setting,
-        ),
-    )
 
 
 def _outranked(target: Target) -> list[str]:

@@ -30,7 +30,7 @@ class ClusterFeed:
         self._threads: dict[str, _Thread] = {}
 
     async def read(self, read: Read[T]) -> T:
-        return await self._thread("long reads" if read.is_long else "reads").ask(read.run)
+        return await self._thread(read.lane).ask(read.run)
 
     async def ask(self, question: Callable[[Admin], T]) -> T:
         return await self._thread("questions").ask(question)

@@ -25,11 +25,16 @@ class Read(Generic[T]):
     Fields are texts, numbers, booleans, None, or tuples of these. Fields with `compare=False` are no part of the question: a
     recording finds the answer without them. The answer is a frozen dataclass that `feed.values` can write and read.
 
-    `is_long`: it may take seconds on a large cluster, so it must not delay the reads of screens.
+    `is_long`: it may take seconds on a large cluster, so it must not delay the reads of screens. `lane` names another thread
+    that runs it, for what does not ask this cluster.
     """
 
     __slots__ = ()
     is_long: ClassVar[bool] = False
+
+    @property
+    def lane(self) -> str:
+        return "long reads" if self.is_long else "reads"
 
     def run(self, admin: Admin) -> T:
         """Ask. It runs in a thread of the feed, which the Admin belongs to. Raises a KgctlError."""

@@ -159,7 +159,8 @@ class PolledScreen(Screen[None], Generic[T]):
         self.dashboard.set_ready()
 
     def _on_failure(self, error: KgctlError) -> None:
-        if error.is_final and self.polling.freshness.answered_at_s is None:
+        is_first = self.polling.freshness.answered_at_s is None
+        if error.is_final and is_first and not self.dashboard.has_switched:
             self.dashboard.fail(error)
             return
         # Earlier contents stay on the screen; the header shows how old they are. What does not pass is explained.

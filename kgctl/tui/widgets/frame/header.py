@@ -11,19 +11,10 @@ from kgctl.tui import cells
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.polling import Freshness
 from kgctl.tui.widgets.frame import glyphs
+from kgctl.tui.widgets.frame.badges import BADGES
 from kgctl.tui.widgets.text.line import as_fits
 
 STALE_AFTER_INTERVALS = 3
-# The colours of contexts, readable on every theme.
-BADGES = {
-    "red": "#ffffff on #b3261e",
-    "green": "#ffffff on #2e7d32",
-    "yellow": "#000000 on #e6b422",
-    "blue": "#ffffff on #1f5fa8",
-    "magenta": "#ffffff on #8e3a8e",
-    "cyan": "#000000 on #35b5c4",
-    "white": "#000000 on #f2f2f2",
-}
 PATH, SEPARATOR = f" {glyphs.PATH} ", f" {glyphs.SEPARATOR} "
 READ_ONLY = "READ-ONLY"
 
@@ -101,7 +92,7 @@ class Header(Widget):
         name = cells.name(cluster.name)
         place = f"{PATH}{self._place}" if self._place else ""
         if cluster.color:
-            return Content.styled(f" kgctl {glyphs.PATH} {name}{place} ", f"bold {BADGES[cluster.color]}")
+            return Content.styled(f" kgctl {glyphs.PATH} {name}{place} ", f"bold {BADGES[cluster.color].style}")
         between = PATH if self._place else "  "
         return Content.assemble(" kgctl", between, (name, "bold"), (place, "bold"), " ")
 

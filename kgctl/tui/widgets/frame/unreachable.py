@@ -44,7 +44,7 @@ class Unreachable(Widget):
             f"{retry} Attempts: {fresh.attempts}.",
             "\n\n",
             f"{LOCAL if cluster.context is None else STEPS.format(cluster.context)}\n",
-            "Press ctrl+r to retry now, q to quit.",
+            "Press ctrl+r to retry now, gc to choose another cluster, q to quit.",
         )
         self.refresh()
 

@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from kgctl.tui.cells import fitted
 from kgctl.tui.widgets.frame import glyphs
+from kgctl.tui.widgets.frame.badges import BADGES
 from kgctl.tui.widgets.frame.looks import Look
 from kgctl.tui.widgets.table.columns import GAP, Column, R, in_order, laid_out
 from kgctl.tui.widgets.table.cursor import CursorView
@@ -29,8 +30,13 @@ class Rows(CursorView, Generic[R]):
     """
 
     HELP_TITLE: ClassVar[str] = "In the table"
+    # Beside these, cells may have the colour of a context.
     STYLES: ClassVar[tuple[str, ...]] = ("good", "warn", "bad", "dim", "strong")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--header", "rows--cursor", *(f"rows--{style}" for style in STYLES)}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--header",
+        "rows--cursor",
+        *(f"rows--{style}" for style in (*STYLES, *BADGES)),
+    }
     DEFAULT_CSS = """
     Rows {
         & > .rows--header { color: $text-muted; text-style: bold; }
@@ -42,7 +48,10 @@ class Rows(CursorView, Generic[R]):
         & > .rows--strong { text-style: bold; }
         &:focus > .rows--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
     }
-    """
+    """ + "\n".join(
+        f"Rows > .rows--{color} {{ color: {badge.text}; background: {badge.filling}; }}"
+        for color, badge in BADGES.items()
+    )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", show=False)]
 
     class Moved(Message):

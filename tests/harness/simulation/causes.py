@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 class Before:
     """A group before a step."""
 
-    __slots__ = ("absent", "instances", "members", "unsynced")
+    __slots__ = ("absent", "instances", "members", "pending", "unsynced")
 
     def __init__(self, group: ClassicGroup) -> None:
         self.members = dict.fromkeys(group.members)
         self.instances = {member_id: instance for instance, member_id in group.static_members.items()}
+        self.pending = dict.fromkeys(group.pending_joins)
         self.unsynced = dict.fromkeys(group.pending_syncs)
         self.absent: dict[str, None] = {}
         if group.state is GroupState.PREPARING_REBALANCE and group.initial_delay is None:
@@ -111,7 +112,10 @@ class Causes:
             # After a restart a group may have more members than the broker allows now.
             return {Cause.MEMBER_LEFT}
         gone = self._gone.get(group_id, {})
-        return {why for member_id in before.members for why in gone.get(member_id, ())}
+        why_gone = {why for member_id in before.members for why in gone.get(member_id, ())}
+        if not why_gone and isinstance(request, LeaveGroupRequest) and _left_pending(request, before):
+            return {Cause.MEMBER_LEFT}
+        return why_gone
 
     def _check_end(self, event: GroupEvent, record: GroupMetadataRecord | None) -> None:
         group_id = event.group_id
@@ -145,3 +149,8 @@ class Causes:
         else:
             began = self._began.get(event.group_id)
             ensure(event.cause is began, f"{event}: the rebalance started because of {began}")
+
+
+def _left_pending(request: LeaveGroupRequest, before: Before) -> bool:
+    """Whether clients left that had member ids but had not joined."""
+    return any(member_id in before.pending for member_id in (request.member_id, *(m.member_id for m in request.members)))

@@ -15,6 +15,7 @@ from broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRe
 
 # How the reason starts that Kafka's AdminClient gives when it removes members.
 _ADMIN_REASON = "member was removed by an admin"
+_PENDING_REASON = "a client left that had a member id but had not joined"
 
 
 def heartbeat(step: Step, request: HeartbeatRequest) -> None:
@@ -61,8 +62,12 @@ def leave_group(step: Step, request: LeaveGroupRequest) -> None:
 def _leave(step: Step, group: ClassicGroup | None, members: list[LeaveGroupRequest.Member]) -> list[ErrorCode]:
     if group is None:
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+    members_before = len(group.members)
     errors = [_leave_one(step, group, leaving) for leaving in members]
     if ErrorCode.NONE in errors and group.state is not GroupState.EMPTY:
+        if len(group.members) == members_before:
+            # As in Kafka, clients that never became members start a rebalance, too.
+            group.note_change(Cause.MEMBER_LEFT, reason=_PENDING_REASON)
         rebalance.prepare_or_continue(step, group)
     return errors
 

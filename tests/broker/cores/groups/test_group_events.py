@@ -18,6 +18,7 @@ from broker.cores.groups.events import (
 )
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
+from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from tests.broker.cores.groups.world import World, commit, join, leave, sync
@@ -115,6 +116,33 @@ def test_an_assignment_is_complete_up_to_its_limit_and_left_out_beyond() -> None
     padding = DECODED_BYTES - len(share(0))
     assert rebalanced(world, [share(0, padding=padding)]).assignment == {"c1-1": {"orders": [0]}}
     assert rebalanced(world, [share(0, padding=padding + 1)]).assignment is None
+
+
+def test_a_rebalance_names_as_cause_that_a_client_left_before_it_joined() -> None:
+    for completes in (True, False):
+        world = World()
+        (leader,) = world.generation(1)
+        if not completes:
+            world.answer(TriggerRebalanceRequest(groups=[TriggerRebalanceRequest.Group(group_id="g")]), 0)
+            world.ask(join(leader), 3)
+        pending = world.answer(join(), 4, client="c2").member_id
+        world.answer(leave(pending), 3)
+        started = world.events[-1]
+        assert (started.type, started.cause) == (EventType.REBALANCE_STARTED, Cause.MEMBER_LEFT)
+        assert (started.left, "had not joined" in started.reason) == ((), True)
+
+
+def test_the_cause_of_a_member_that_leaves_precedes_that_of_a_client_that_has_not_joined() -> None:
+    world = World()
+    _, second = world.generation(2)
+    pending = world.answer(join(), 4, client="c3").member_id
+    gone = [
+        LeaveGroupRequest.Member(member_id=second, reason="member was removed by an admin"),
+        LeaveGroupRequest.Member(member_id=pending, reason="bye"),
+    ]
+    world.answer(LeaveGroupRequest(group_id="g", members=gone), 5)
+    started = world.events[-1]
+    assert (started.cause, started.left) == (Cause.REQUESTED_BY_ADMIN, (second,))
 
 
 def test_events_report_deletion_and_rejected_commits() -> None:

@@ -14,6 +14,7 @@ from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
 from kgctl.watch.rates import eta_s
+from kgctl.watch.recency import reads_recent
 from kgctl.watch.rows import is_left, key_of, lagging
 from kgctl.watch.silence import is_silent, rebalancing, silent_members
 from kgctl.watch.tracker import GroupTracker, has_offsets
@@ -195,9 +196,11 @@ def _young(tracker: GroupTracker, unread_since: Times) -> str | None:
     assert group is not None
     ages = [unread_since.get(key_of(row)) for row in lagging(group)]
     known = [tracker.apparent_age_s(at_ms) for at_ms in ages if at_ms is not None]
-    if not known or len(known) < len(ages) or max(known) >= BEHIND_S:
+    if max(known, default=0.0) >= BEHIND_S:
         return None
-    return f"the oldest unread record is from {span(max(known))} ago"
+    if known and len(known) == len(ages):
+        return f"the oldest unread record is from {span(max(known))} ago"
+    return f"no unread record is older than {span(BEHIND_S)}" if reads_recent(tracker, BEHIND_S) else None
 
 
 def _last_commit_s(tracker: GroupTracker) -> float | None:

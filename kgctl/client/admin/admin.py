@@ -45,6 +45,7 @@ V = TypeVar("V")
 
 # How long to fetch records whose timestamps are wanted.
 _RECORDS_SECONDS = 10.0
+_RECENT_SECONDS = 1.0
 
 
 class Admin(GroupChanges, ResourceAdmin):
@@ -155,6 +156,19 @@ class Admin(GroupChanges, ResourceAdmin):
 
         steps = pending_offsets.with_pending(self.cluster, found)
         return self._connector.run(steps, min(self._connector.settings.timeout, ADDITION_SECONDS))
+
+    def with_recent(
+        self, found: Sequence[GroupDescription], since_ms: int, now_ms: int
+    ) -> tuple[list[GroupDescription], str | None]:
+        """The groups with `recent_from`, from one ListOffsets per leader; and why it is missing for some, or None."""
+        from kgctl.client.admin import recent_offsets
+
+        steps = recent_offsets.with_recent(self.cluster, found, since_ms, now_ms)
+        try:
+            groups, left_out = self._connector.run(steps, min(self._connector.settings.timeout, _RECENT_SECONDS))
+        except KgctlError as error:
+            return list(found), str(error)
+        return groups, f"{left_out:,} partitions with lag were left out" if left_out else None
 
     def group_history(self, group: str) -> list[GroupEventRow]:
         from kgctl.client.admin import history

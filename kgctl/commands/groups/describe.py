@@ -91,6 +91,10 @@ def describe(
             found = add_facts(admin, chosen, found, seconds=FACTS_S, most_bytes=FACTS_BYTES)
         if topics:
             found = _in_topics(found, topics)
+        if view is GroupOverview:
+            from kgctl.commands.groups.recent import with_recent
+
+            found = list(with_recent(admin, chosen, found))
         held = _group_holds(admin, found) if view is PartitionLag else []
         pending = _with_pending(admin, found) if has_offsets else []
     rows = _rows(found, view, chosen.output)

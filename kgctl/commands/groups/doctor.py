@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from broker.light_dataclasses import replace
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.commands.groups.deriving import deriver
+from kgctl.commands.groups.recent import with_recent
 from kgctl.commands.groups.sampling import SampleTime, names_of, sample_seconds, take_samples, with_facts
 from kgctl.commands.groups.selection import Match
 from kgctl.commands.groups.unused_after import DAY, UnusedAfter, unused_after_s
@@ -90,7 +92,8 @@ def doctor(
         names = matching(names, match)
         samples = take_samples(admin, names, seconds)
         samples[-1] = with_facts(admin, chosen, samples[-1])
-        described = list(samples[-1].groups.values())
+        described = list(with_recent(admin, chosen, list(samples[-1].groups.values())))
+        samples[-1] = replace(samples[-1], groups={group.group: group for group in described})
         present = [group for group in described if group.error is None]
         lag = admin.lag_facts(present)
         holds, events = _holds(admin, present, missing), _events(admin, missing)

@@ -102,6 +102,7 @@ def _is_plain(chosen: Settings, *, filters: bool) -> bool:
 def _overviews(
     admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None, unused_s: float
 ) -> list[GroupOverview]:
+    from kgctl.commands.groups.recent import with_recent
     from kgctl.watch.overview import overview
     from kgctl.watch.standing import newest_ms
 
@@ -110,6 +111,7 @@ def _overviews(
     described: Sequence[GroupDescription] = list(newest.groups.values())
     if chosen.output == "wide" or any(not (group.error or group.committed_at) for group in described):
         described = add_facts(admin, chosen, described, seconds=FACTS_S, most_bytes=FACTS_BYTES)
+    described = with_recent(admin, chosen, described)
     groups = {group.group: group for group in described if not is_gone(group.error)}
     cluster_ms = newest_ms(groups.values())
     behind = _behind(admin, chosen, [*earlier, replace(newest, groups=groups)], unused_s)

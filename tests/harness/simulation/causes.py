@@ -153,4 +153,6 @@ class Causes:
 
 def _left_pending(request: LeaveGroupRequest, before: Before) -> bool:
     """Whether clients left that had member ids but had not joined."""
-    return any(member_id in before.pending for member_id in (request.member_id, *(m.member_id for m in request.members)))
+    return any(
+        member_id in before.pending for member_id in (request.member_id, *(m.member_id for m in request.members))
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
@@ -72,6 +74,23 @@ def test_a_group_that_just_committed_has_an_age_and_a_reason(kgctl: Kgctl, topic
     (row,) = kgctl.rows("groups", "list", "--match", group)
     assert 0 <= row["last_commit_age_ms"] < 60_000
     assert (row["verdict"], "last commit" in row["verdict_reason"]) == (None, True)
+
+
+def test_a_group_with_lag_is_ok_once_it_has_read_all_but_recent_records(kgctl: Kgctl, topic: str) -> None:
+    old = fresh("old")
+    assert kgctl("topics", "create", old, "--partitions", 1).exit_code == 0
+    fill(kgctl, old, [10], timestamp_ms=int(time.time() * 1000) - 3_600_000)
+    recent, late = fresh("recent"), fresh("late")
+    kgctl.commit(recent, topic, p0=4)
+    kgctl.commit(late, old, p0=4)
+    with member_of(kgctl, recent, {topic: [0]}), member_of(kgctl, late, {old: [0]}):
+        for command in (["list", "--match"], ["describe", "--summary", "--match"]):
+            rows = {row["group"]: row for row in kgctl.rows("groups", *command, f"{recent}|{late}")}
+            assert (rows[recent]["lag"], rows[recent]["verdict"]) == (6, "OK"), rows[recent]["verdict_reason"]
+            assert "no unread record is older than 90 s" in rows[recent]["verdict_reason"]
+            assert (rows[late]["lag"], rows[late]["verdict"]) == (6, None)
+        (finding,) = kgctl.rows("groups", "doctor", recent)
+        assert finding["verdict"] == "OK"
 
 
 def test_samples_give_rates_and_wide_tables_the_lag_in_time(kgctl: Kgctl, topic: str) -> None:

@@ -101,6 +101,47 @@ def test_one_snapshot_proves(
     assert found.reason
 
 
+def partly(commit: int | None, **fields: Any) -> GroupDescription:
+    """A group with an offset of 100 in one partition, and with this one in another that ends at 120."""
+    return group(partitions=[partition(0, 100, 107), partition(1, commit, 120)], **fields)
+
+
+@pytest.mark.parametrize(
+    ("described", "recent_from", "committed_at", "expected"),
+    [
+        (lagging(7), {P0: 100}, {}, Health.OK),
+        (lagging(7), {P0: 99}, ago(1), Health.OK),
+        (lagging(7), {P0: 101}, ago(1), None),
+        (lagging(7), {}, ago(1), None),
+        # A commit beyond records of the last moments is not older than they are: the clock of a producer is ahead.
+        (lagging(7), {P0: 99}, ago(91), None),
+        (lagging(7), {P0: 100}, ago(3_600), Health.OK),
+        (lagging(7, 7), {P0: 100, P1: 100}, ago(1, P0, P1), Health.OK),
+        (lagging(7, 7), {P0: 100}, ago(1, P0, P1), None),
+        (lagging(7, 0), {P0: 100}, ago(1, P0, P1), Health.OK),
+        (partly(None, unread_from={P1: 110}), {P0: 100, P1: 110}, ago(1), Health.OK),
+        (partly(None, unread_from={P1: 110}), {P0: 100, P1: 111}, ago(1), None),
+        (partly(None), {P0: 100, P1: 110}, ago(1), None),
+        (lagging(7, **EMPTY), {P0: 100}, ago(1), None),
+        (lagging(7, **EMPTY), {P0: 100}, ago(100), Health.STOPPED),
+    ],
+)
+def test_offsets_past_all_older_records_prove_that_a_group_keeps_up(
+    described: GroupDescription,
+    recent_from: dict[TopicPartition, int],
+    committed_at: dict[TopicPartition, int],
+    expected: Health | None,
+) -> None:
+    found = standing(at_now(replace(described, recent_from=recent_from)), NOW, committed_at, described.unread_since)
+    assert found.health == expected, found.reason
+    assert found.health is None or expected is not Health.OK or "no unread record is older than 90 s" in found.reason
+
+
+def test_an_old_unread_record_outweighs_where_recent_records_begin() -> None:
+    described = at_now(replace(lagging(7), recent_from={P0: 100}))
+    assert standing(described, NOW, ago(1), ago(91)).health is None
+
+
 def test_a_reason_has_the_figures() -> None:
     found = standing(at_now(lagging(7, 7)), NOW, ago(3, P0) | ago(60, P1))
     assert found.reason == "lag 14, last commit 3.0 s ago; whether it grows is not known yet"

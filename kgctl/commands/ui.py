@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,18 @@ def ui(
             "--ascii/--unicode",
             show_default=False,
             help="Draw with ASCII characters, or with all. Default: as the locale and TERM say.",
+        ),
+    ] = None,
+    bell: Annotated[
+        bool, typer.Option("--bell", help="Ring the terminal's bell when the verdict of a group becomes a fault.")
+    ] = False,
+    alert_command: Annotated[
+        str | None,
+        typer.Option(
+            "--alert-command",
+            metavar="COMMAND",
+            help="Run this when the verdict of a group changes, without a shell; see KGCTL_GROUP, KGCTL_VERDICT, "
+            "KGCTL_WAS and KGCTL_REASON in its environment.",
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one frame and exit; needs no terminal.")] = False,
@@ -108,6 +121,10 @@ def ui(
     ):
         if value and is_given is None:
             raise typer.BadParameter(f"needs {needed}.", param_hint=f"'{option}'")
+    alert_words = _alert_words(alert_command)
+    for option, alerts in (("--bell", bell), ("--alert-command", alert_command)):
+        if alerts and (once or replay is not None):
+            raise typer.BadParameter("needs the live dashboard.", param_hint=f"'{option}'")
     if record is not None and replay is not None:
         raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
 
@@ -116,6 +133,7 @@ def ui(
     else:
         app = _watching(chosen, interval, group, theme, read_only, (record, force))
     app.ascii_only = _is_ascii(ascii_only, svg)
+    app.rings, app.alert_command = bell, alert_words
     try:
         if once:
             # A moment of a recording is one answer.
@@ -128,6 +146,18 @@ def ui(
         app.feed.close()
     if record is not None:
         _check_recording(app.feed, record)
+
+
+def _alert_words(command: str | None) -> Sequence[str] | None:
+    if command is None:
+        return None
+
+    from kgctl.tui.alerts.command import BadCommand, split
+
+    try:
+        return split(command)
+    except BadCommand as error:
+        raise typer.BadParameter(f"{error}.", param_hint="'--alert-command'") from None
 
 
 def _is_ascii(wanted: bool | None, svg: Path | None) -> bool:

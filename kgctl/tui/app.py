@@ -18,6 +18,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from kgctl.client.net.errors import KgctlError
+from kgctl.tui.alerts.alerts import Alerts
 from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
@@ -53,7 +54,8 @@ class KgctlApp(App[None]):
     """`interval_s` is the refresh interval; `clock` gives monotonic seconds, from which ages are computed.
 
     `group` opens that group at the start; `read_only` disables every action that changes a group. Set `ascii_only` before it runs
-    to draw with ASCII characters. `connect` makes the feeds of other clusters; without it, the app stays with this one.
+    to draw with ASCII characters, `rings` and `alert_command` for alerts. `connect` makes the feeds of other clusters; without it,
+    the app stays with this one.
     """
 
     TITLE = "kgctl"
@@ -73,6 +75,7 @@ class KgctlApp(App[None]):
         Binding("minus", "faster", "Refresh more often", show=False, key_display="-"),
         Binding("p", "pause", "Pause", show=False),
         Binding("ctrl+r", "refresh_now", "Refresh now", show=False),
+        Binding("A", "toggle_bell", "Ring the bell when a group needs you, or not", show=False),
         Binding("t", "next_theme", "Next theme", show=False),
         Binding("g", "await_place", "Go to a screen, by its letter", show=False, key_display="gg"),
     ]
@@ -99,6 +102,9 @@ class KgctlApp(App[None]):
         self._clock = clock
         self._awaits_place = False
         self.ascii_only = False
+        self.rings = False
+        self.alert_command: Sequence[str] | None = None
+        self._alerts: Alerts | None = None
         self.first_group = group
         self.background = self._background_of(observer or LiveObserver(feed))
         self._failure: Exception | None = None
@@ -117,6 +123,10 @@ class KgctlApp(App[None]):
                 asyncio.get_running_loop().add_signal_handler(number, self._end, 128 + number)
         if self.first_group is not None:
             self.open_group(self.first_group)
+        if self.replay is None:
+            self._alerts = Alerts(self.bell, self._warn, rings=self.rings, command=self.alert_command)
+            if self._alerts.command is not None:
+                self.run_worker(self._alerts.command.run(), exit_on_error=True)
         self._watching = self.run_worker(self.background.polling.run, exit_on_error=True)
 
     def _background_of(self, observer: Observer) -> Background:
@@ -139,6 +149,8 @@ class KgctlApp(App[None]):
         self.feed, self.read_only = feed, feed.cluster.read_only
         self.background = self._background_of(LiveObserver(feed))
         self.background.polling.is_paused = self.is_paused
+        if self._alerts is not None:
+            self._alerts.forget()
         for _ in self.screen_stack[1:]:
             self.pop_screen()
         # Textual gives the first screen no callback for its result, and cannot switch a screen without one.
@@ -223,7 +235,12 @@ class KgctlApp(App[None]):
     def cluster(self) -> ClusterView | None:
         return self.background.view
 
+    def _warn(self, sentence: str) -> None:
+        self.notify(sentence, severity="error", markup=False)
+
     def _cluster_answered(self, view: ClusterView) -> None:
+        if self._alerts is not None:
+            self._alerts.add(view)
         if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
             self.screen.cluster_answered(view)
 
@@ -246,6 +263,17 @@ class KgctlApp(App[None]):
     def action_await_place(self) -> None:
         self._awaits_place = True
         self._prompt("   ".join(f"{PREFIX}{place.letter} {place.name}" for place in PLACES))
+
+    def action_toggle_bell(self) -> None:
+        if self._alerts is not None:
+            self._alerts.rings = not self._alerts.rings
+            what = "The bell rings when a group begins to need you." if self._alerts.rings else "The bell is off."
+            self.notify(what, markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "toggle_bell" and self._alerts is None:
+            return False
+        return super().check_action(action, parameters)
 
     def action_find(self) -> None:
         found = [

@@ -155,6 +155,9 @@ def test_a_signal_ends_it_while_a_broker_hangs() -> None:
         (["--once", "--theme", "pink"], "'pink' is not one of dark, light, contrast."),
         (["--once", "--interval", "0"], "0 is not in the range"),
         (["--once", "--snapshots", "0"], "0 is not in the range"),
+        (["--once", "--bell"], "'--bell': needs the live dashboard"),
+        (["--replay", "x", "--once", "--alert-command", "true"], "'--alert-command': needs the live dashboard"),
+        (["--once", "--alert-command", "no-such-program"], "'no-such-program' is not a program that can be run"),
     ],
 )
 def test_wrong_usage_is_reported_before_connecting(arguments: list[str], text: str) -> None:

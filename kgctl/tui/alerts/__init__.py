@@ -1,0 +1,1 @@
+"""Alerts: what the dashboard does when a verdict changes."""

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.groups.unused_after import DAY, UnusedAfter, unused_after_s
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.render.show import wants_color
+from kgctl.watch.limits import Limits
 
 if TYPE_CHECKING:
     from kgctl.commands.shared.settings import Settings
@@ -95,6 +97,7 @@ def ui(
         Path | None,
         typer.Option("--replay", metavar="FILE", help="Show a recording instead of a cluster."),
     ] = None,
+    unused_after: UnusedAfter = DAY,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="TIME", help="With --replay: begin at 12:31:07, at +90s, or at an ISO 8601 time."),
@@ -128,10 +131,11 @@ def ui(
     if record is not None and replay is not None:
         raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
 
+    limits = Limits(unused_s=unused_after_s(unused_after))
     if replay is not None:
-        app = _replaying(replay, at, group, theme)
+        app = _replaying(replay, at, group, theme, limits)
     else:
-        app = _watching(chosen, interval, group, theme, read_only, (record, force))
+        app = _watching(chosen, interval, group, theme, read_only, (record, force), limits)
     app.ascii_only = _is_ascii(ascii_only, svg)
     app.rings, app.alert_command = bell, alert_words
     try:
@@ -168,7 +172,13 @@ def _is_ascii(wanted: bool | None, svg: Path | None) -> bool:
 
 
 def _watching(
-    chosen: Settings, interval: float, group: str | None, theme: str, read_only: bool, record: tuple[Path | None, bool]
+    chosen: Settings,
+    interval: float,
+    group: str | None,
+    theme: str,
+    read_only: bool,
+    record: tuple[Path | None, bool],
+    limits: Limits,
 ) -> KgctlApp:
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.feed.connecting import connecting
@@ -178,17 +188,17 @@ def _watching(
     feed = connect(None)
     path, force = record
     if path is None:
-        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect)
+        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect, limits=limits)
 
     from kgctl.tui.feed.recording import record_to
 
     recording = record_to(path, feed, force=force)
-    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme)
+    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme, limits=limits)
     recording.failed = lambda reason: app.warn_from_thread(f"Recording has stopped: {path}: {reason}")
     return app
 
 
-def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> KgctlApp:
+def _replaying(path: Path, at: str | None, group: str | None, theme: str, limits: Limits) -> KgctlApp:
     from kgctl.tui.feed.replay import Recording, ReplayFeed
     from kgctl.tui.replay.app import ReplayApp
     from kgctl.tui.replay.moments import place_at
@@ -196,7 +206,7 @@ def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> Kgc
     feed = ReplayFeed(Recording(path))
     if at is not None:
         feed.place = place_at(feed.recording, at)
-    return ReplayApp(feed, group=group, theme=theme)
+    return ReplayApp(feed, group=group, theme=theme, limits=limits)
 
 
 def _check_recording(feed: Feed, path: Path) -> None:

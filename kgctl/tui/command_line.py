@@ -1,4 +1,4 @@
-"""The `kgctl` command lines that make the same changes as the dialogs."""
+"""The `kgctl` command lines that make the same changes as the dialogs, or show the same as a row."""
 
 from __future__ import annotations
 
@@ -57,6 +57,12 @@ def undo(cluster: ClusterLabel, change: str, names: Sequence[str], *, force: boo
     """`names` are those of what the change changed."""
     options = [*(["--force"] if force else []), *cluster.command_options(*names), "--execute"]
     return ["kgctl", "undo", change, *options]
+
+
+def showing(cluster: ClusterLabel, noun: str, verb: str, name: str) -> str:
+    """The command that shows this, such as `groups describe NAME`."""
+    options = cluster.options or ("--bootstrap", cluster.address)
+    return line(["kgctl", noun, verb, *([*options, "--", name] if name.startswith("-") else [name, *options])])
 
 
 def line(words: Sequence[str]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from kgctl.model.cluster_view import ClusterEvent, EventKind
+from kgctl.tui import command_line
 from kgctl.tui.screens.polled import ClusterScreen
 from kgctl.tui.widgets.events.around import ActivityPanel, Busy, BusyPanel, EventDetail, title_of
 from kgctl.tui.widgets.events.table import EventsTable
@@ -78,6 +79,13 @@ class EventsScreen(ClusterScreen):
         self.detail.show(event, found)
 
     # ---- keys
+
+    def copied_name(self, rows: Rows[Any], row: Any) -> str:
+        return row.group or ""
+
+    def copied_command(self, row: Any) -> str:
+        shown = self.dashboard.feed.cluster
+        return command_line.showing(shown, "groups", "history", row.group) if row.group else ""
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         if event.rows is self.table.table:

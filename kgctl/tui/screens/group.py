@@ -13,7 +13,7 @@ from textual.widget import Widget
 from broker.light_dataclasses import replace
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
-from kgctl.tui import cells
+from kgctl.tui import cells, command_line
 from kgctl.tui.dialogs.rebalance import RebalanceDialog
 from kgctl.tui.dialogs.removal import RemoveMemberDialog
 from kgctl.tui.dialogs.reset import ResetDialog
@@ -119,6 +119,9 @@ class GroupScreen(PolledScreen[OpenedGroup]):
     def on_screen_resume(self) -> None:
         # A snapshot that was cancelled when the screen was covered may have consumed events.
         self._reads_whole_history = True
+
+    def copied_command(self, row: object) -> str:
+        return command_line.showing(self.dashboard.feed.cluster, "groups", "describe", self.group)
 
     # ---- contents
 

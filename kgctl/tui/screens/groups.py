@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from kgctl.model.cluster_view import EventKind
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import FAULTS, Health
 from kgctl.model.watched import WatchedGroup
+from kgctl.tui import command_line
 from kgctl.tui.dialogs.rebalance import RebalanceDialog
 from kgctl.tui.dialogs.removal import RemoveMemberDialog
 from kgctl.tui.dialogs.reset import ResetDialog
@@ -188,6 +189,12 @@ class GroupsScreen(ClusterScreen):
         self._show_preview()
 
     # ---- keys
+
+    def copied_name(self, rows: Rows[Any], row: Any) -> str:
+        return row.group or ""
+
+    def copied_command(self, row: Any) -> str:
+        return command_line.showing(self.dashboard.feed.cluster, "groups", "describe", row.group) if row.group else ""
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         if event.row.group is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +14,7 @@ from textual.worker import Worker
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.tui.dashboard import Dashboard
+from kgctl.tui.dialogs.copying import Copy, CopyMenu, copies
 from kgctl.tui.polling import Polling
 from kgctl.tui.widgets.frame.header import Header, facts_of
 from kgctl.tui.widgets.frame.key_line import KeyLine
@@ -21,6 +22,7 @@ from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.unreachable import Unreachable
 from kgctl.tui.widgets.frame.zoom import Zoom
 from kgctl.tui.widgets.replay.bar import ReplayBar
+from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.cluster import ClusterView
 
 T = TypeVar("T")
@@ -47,6 +49,7 @@ class PolledScreen(Screen[None], Generic[T]):
         *[Binding(str(number), f"zoom({number})", "", show=False) for number in range(2, 10)],
         Binding("tab", "next_panel(1)", "Next panel", show=False),
         Binding("shift+tab", "next_panel(-1)", "Previous panel", show=False),
+        Binding("y", "copy", "Copy the name, the row or a command", show=False),
     ]
 
     def __init__(self, place: str) -> None:
@@ -97,6 +100,14 @@ class PolledScreen(Screen[None], Generic[T]):
     def headline(self) -> Sequence[Content]:
         """What the header says about the subject of the screen instead, the most important first."""
         return ()
+
+    def copied_name(self, rows: Rows[Any], row: Any) -> str:
+        """The name of a row of one of the tables of this screen, for the clipboard."""
+        return rows.key_of(row)
+
+    def copied_command(self, row: Any) -> str:
+        """The command line that shows the same as this row; empty if there is none."""
+        return ""
 
     # ---- common to all
 
@@ -198,6 +209,23 @@ class PolledScreen(Screen[None], Generic[T]):
             self.focus_next()
         else:
             self.focus_previous()
+
+    # ---- copying
+
+    def action_copy(self) -> None:
+        tables = [self.focused] if isinstance(self.focused, Rows) else [one for one in self.query(Rows) if one.display]
+        rows = next((one for one in tables if one.cursor_row is not None), None)
+        if rows is None:
+            self.notify("There is nothing to copy here.", markup=False)
+            return
+        row = rows.cursor_row
+        found = copies(rows, self.copied_name(rows, row), self.copied_command(row))
+        self.app.push_screen(CopyMenu(found), self._copied)
+
+    def _copied(self, copy: Copy | None) -> None:
+        if copy is not None:
+            self.app.copy_to_clipboard(copy.text)
+            self.notify(f"Copied the {copy.what}.", markup=False)
 
 
 class ClusterScreen(PolledScreen[ClusterView]):

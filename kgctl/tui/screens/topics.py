@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,7 +11,7 @@ from textual.worker import Worker
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.watched_topics import TopicReader, TopicsSnapshot, TopicStorage, WatchedTopic, WatchedTopicPartition
-from kgctl.tui import cells
+from kgctl.tui import cells, command_line
 from kgctl.tui.feed.topics import Storage, Topics
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.widgets.frame.filter import Field
@@ -116,6 +116,12 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
     def current(self) -> WatchedTopic | None:
         """The topic under the cursor."""
         return self.topics.table.cursor_row
+
+    def copied_command(self, row: Any) -> str:
+        cluster = self.dashboard.feed.cluster
+        if isinstance(row, TopicReader):
+            return command_line.showing(cluster, "groups", "describe", row.group)
+        return command_line.showing(cluster, "topics", "describe", row.topic)
 
     # ---- data
 

@@ -203,6 +203,10 @@ def test_the_finder(groups_screen) -> None:
     assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["colon", *"order", "down"])
 
 
+def test_the_menu_that_copies(groups_screen) -> None:
+    assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["y", "j"])
+
+
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 def test_the_events(groups_screen, size) -> None:
     assert groups_screen(incident(), size, ["g", "e", "j"])

@@ -182,6 +182,9 @@ class Rows(CursorView, Generic[R]):
         if self._sorted is not None:
             self.sort_by(self._sorted.key, not self._descending)
 
+    def key_of(self, row: R) -> str:
+        return self._key(row)
+
     def put_cursor(self, key: str) -> bool:
         """Move the cursor to the row with this key; False if there is none."""
         for line, row in enumerate(self._rows):

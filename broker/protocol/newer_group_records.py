@@ -31,13 +31,13 @@ KINDS = {
 }
 
 
-class _GroupKey(Message):
+class GroupKey(Message):
     VERSIONS = range(24)
 
     group: str = wire(STRING)
 
 
-class _MemberKey(Message):
+class MemberKey(Message):
     VERSIONS = range(24)
 
     group: str = wire(STRING)
@@ -113,7 +113,7 @@ def decode_newer_key(data: bytes) -> tuple[str, Message] | None:
     number = _version_of(data)
     if number not in KINDS:
         return None
-    found = _MemberKey if number in _MEMBER_KEYS else _ExpressionKey if number in _EXPRESSION_KEYS else _GroupKey
+    found = MemberKey if number in _MEMBER_KEYS else _ExpressionKey if number in _EXPRESSION_KEYS else GroupKey
     return KINDS[number], decode(found, data, number, _VERSION_BYTES)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.events import EventRow
@@ -13,12 +13,15 @@ from kgctl.watch.assignments import partitions_moved
 
 @dataclass(frozen=True, slots=True)
 class StoredGeneration:
-    """A stored generation: assignments by member id, None if they are not those of consumers. `is_deleted`: a tombstone."""
+    """A stored generation: assignments by member id, None if they are not those of consumers. `is_deleted`: a tombstone.
+
+    `members` is None if they are not known: a KIP-848 group has a record for each, and older ones were not read.
+    """
 
     group: str
     timestamp: int
     generation: int | None = None
-    members: tuple[str, ...] = ()
+    members: tuple[str, ...] | None = ()
     assignment: Assignment | None = None
     is_deleted: bool = False
 
@@ -38,6 +41,9 @@ class DerivedEvents:
             self._known[stored.group] = stored
             return _row(stored, DELETED, None, before.members)
         self._known[stored.group] = stored
+        if stored.members is None or (before is not None and before.members is None):
+            is_new_epoch = before is None or before.generation != stored.generation
+            return _row(stored, STABLE if stored.members != () else EMPTY, None, None) if is_new_epoch else None
         was: Mapping[str, StoredGeneration] = {} if before is None or before.is_deleted else {"": before}
         if not was:
             is_new = (stored.generation or 0) <= 1
@@ -47,14 +53,32 @@ class DerivedEvents:
                 stored, STABLE if stored.members else EMPTY, stored.members if is_new else None, () if is_new else None
             )
         last = was[""]
-        joined = tuple(one for one in stored.members if one not in last.members)
-        left = tuple(one for one in last.members if one not in stored.members)
+        were = last.members or ()
+        joined = tuple(one for one in stored.members if one not in were)
+        left = tuple(one for one in were if one not in stored.members)
         if stored.generation == last.generation:
             return _row(stored, REPLACED, joined, left) if joined or left else None
-        if not stored.members and not last.members:
+        if not stored.members and not were:
             return None
         moved = partitions_moved(last.assignment, stored.assignment) if stored.members else None
         return _row(stored, STABLE if stored.members else EMPTY, joined, left, moved)
+
+
+# Both records of a conversion are written at once.
+_CONVERSION_MS = 100
+
+
+def without_conversions(ordered: Sequence[StoredGeneration]) -> list[StoredGeneration]:
+    """The records without deletions that only change the protocol of a group: its records of the other protocol follow."""
+    following: dict[str, StoredGeneration] = {}
+    kept = []
+    for one in reversed(ordered):
+        after = following.get(one.group)
+        is_kept = after is not None and not after.is_deleted and after.timestamp - one.timestamp <= _CONVERSION_MS
+        following[one.group] = one
+        if not (one.is_deleted and is_kept):
+            kept.append(one)
+    return kept[::-1]
 
 
 def as_history(row: EventRow) -> GroupEventRow:
@@ -90,7 +114,7 @@ def _row(
         group=stored.group,
         event=event,
         generation=stored.generation,
-        members=len(stored.members),
+        members=None if stored.members is None else len(stored.members),
         joined_count=None if joined is None else len(joined),
         left_count=None if left is None else len(left),
         partitions_moved=moved,

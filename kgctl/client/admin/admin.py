@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from broker.security.secret import Secret
     from kgctl.client.admin import history, offsets
     from kgctl.client.admin.aborts import HangingTarget
+    from kgctl.client.admin.consumer_group_records import ConsumerGroups, Take
     from kgctl.client.admin.group_metadata import GroupFacts
-    from kgctl.client.admin.stored_generations import Offsets, Take
+    from kgctl.client.admin.stored_generations import Offsets
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.changes import TopicChange
     from kgctl.model.cluster import ClusterFacts
@@ -203,11 +204,11 @@ class Admin(GroupChanges, ResourceAdmin):
             return None
         return events
 
-    def read_generations(self, offsets: Offsets | None, take: Take) -> Offsets:
+    def read_generations(self, offsets: Offsets | None, newer: ConsumerGroups, take: Take) -> Offsets:
         """Pass on the generations of groups that were stored since `offsets`; the next offsets."""
         from kgctl.client.admin import stored_generations
 
-        return self.run(stored_generations.read_generations(self.cluster, offsets, take))
+        return self.run(stored_generations.read_generations(self.cluster, offsets, newer, take))
 
     def cluster_facts(self) -> ClusterFacts:
         from kgctl.client.admin import cluster_facts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from broker.protocol.consumer_protocol import decode_assignment
 from broker.protocol.offsets_topic import TOPIC, GroupMetadataKey, decode_group_value, decode_key
 from broker.protocol.record_batch import Record
 from broker.protocol.wire_types import DecodeError
+from kgctl.client.admin.consumer_group_records import ConsumerGroups, Take
 from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
 from kgctl.client.consumer.start_offsets import Reset, log_ends, partition_counts
@@ -27,20 +27,11 @@ FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, committed_o
 Offsets = Mapping[TopicPartition, int]
 
 
-class Take(Protocol):
-    """Receives a record of a group; `generation` is None for a tombstone."""
+def read_generations(cluster: Cluster, offsets: Offsets | None, newer: ConsumerGroups, take: Take) -> Steps[Offsets]:
+    """Pass on what was stored since `offsets`, the newest NEWEST records of each partition without; the next offsets.
 
-    def __call__(
-        self,
-        group: str,
-        timestamp: int,
-        generation: int | None,
-        members: Mapping[str, tuple[TopicPartitions, ...] | None],
-    ) -> None: ...
-
-
-def read_generations(cluster: Cluster, offsets: Offsets | None, take: Take) -> Steps[Offsets]:
-    """Pass on what was stored since `offsets`, the newest NEWEST records of each partition without; the next offsets."""
+    `newer` puts together the generations of KIP-848 groups over several calls.
+    """
     try:
         counts = yield from partition_counts(cluster, [TOPIC])
     except NotFound:
@@ -52,22 +43,25 @@ def read_generations(cluster: Cluster, offsets: Offsets | None, take: Take) -> S
         place: min(ends[place], max(starts[place], ends[place] - NEWEST if offsets is None else offsets.get(place, 0)))
         for place in places
     }
+    whole = {place for place in places if first[place] <= starts[place]}
     fetcher = Fetcher(FETCH)
     fetcher.assign({place: at for place, at in first.items() if at < ends[place]}, ends)
     while not fetcher.all_finished:
         for fetched in (yield from fetch(cluster, fetcher)):
             for batch in fetched.batches():
                 for record in batch.records:
-                    _pass_on(record, take)
+                    pass_on(record, newer, take, is_whole=fetched.partition in whole)
         for place in list(fetcher.out_of_range):
             fetcher.remove(place)
     return {place: max(first[place], ends[place]) for place in places}
 
 
-def _pass_on(record: Record, take: Take) -> None:
+def pass_on(record: Record, newer: ConsumerGroups, take: Take, *, is_whole: bool) -> None:
     """Records of other kinds, and those that cannot be read, are skipped."""
     try:
         key = None if record.key is None else decode_key(bytes(record.key))
+        if key is None and record.key is not None:
+            newer.add(record, _date(record.timestamp), take, is_whole=is_whole)
         if not isinstance(key, GroupMetadataKey):
             return
         if record.value is None:

@@ -18,9 +18,10 @@ def deriver(admin: Admin, missing: Precondition) -> Callable[[], list[EventRow]]
 
     Its first call raises Precondition if __consumer_offsets cannot be read.
     """
-    from kgctl.watch.derived_events import DerivedEvents, StoredGeneration
+    from kgctl.client.admin.consumer_group_records import ConsumerGroups
+    from kgctl.watch.derived_events import DerivedEvents, StoredGeneration, without_conversions
 
-    derived = DerivedEvents()
+    derived, newer = DerivedEvents(), ConsumerGroups()
     offsets = None
     stored: list[StoredGeneration] = []
 
@@ -28,8 +29,11 @@ def deriver(admin: Admin, missing: Precondition) -> Callable[[], list[EventRow]]
         group: str,
         timestamp: int,
         generation: int | None,
-        members: Mapping[str, tuple[TopicPartitions, ...] | None],
+        members: Mapping[str, tuple[TopicPartitions, ...] | None] | None,
     ) -> None:
+        if members is None:
+            stored.append(StoredGeneration(group, timestamp, generation, None))
+            return
         known = {name: owned for name, owned in members.items() if owned is not None}
         assignment = known if len(known) == len(members) else None
         stored.append(
@@ -41,14 +45,15 @@ def deriver(admin: Admin, missing: Precondition) -> Callable[[], list[EventRow]]
         is_first = offsets is None
         stored.clear()
         try:
-            offsets = admin.read_generations(offsets, take)
+            offsets = admin.read_generations(offsets, newer, take)
         except KgctlError as error:
             if error.retriable or not is_first:
                 raise
             raise Precondition(
                 f"{missing} Rebalances cannot be derived from __consumer_offsets either: {error}"
             ) from None
-        rows = (derived.add(one) for one in sorted(stored, key=lambda one: one.timestamp))
+        ordered = sorted(stored, key=lambda one: one.timestamp)
+        rows = (derived.add(one) for one in without_conversions(ordered))
         return [row for row in rows if row is not None]
 
     return read

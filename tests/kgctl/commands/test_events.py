@@ -7,9 +7,11 @@ import re
 import threading
 
 import pytest
+from confluent_kafka import Consumer
 
 from tests.harness.clusters import Cluster, fresh
-from tests.harness.commandline import Kgctl, member_of
+from tests.harness.commandline import Kgctl, fill, member_of
+from tests.harness.reference_kafka import ReferenceKafka
 
 
 def test_the_events_of_a_group(kgctl: Kgctl) -> None:
@@ -47,6 +49,27 @@ def test_events_are_followed(kgctl: Kgctl) -> None:
     generations = [row["generation"] for row in rows]
     assert generations == sorted(generations)
     assert min(generations) >= 2
+
+
+def test_events_of_newer_groups_are_derived(kgctl: Kgctl, cluster: Cluster) -> None:
+    if not isinstance(cluster, ReferenceKafka):
+        pytest.skip("our broker serves the classic protocol")
+    topic, group = fresh("t"), fresh("g")
+    assert kgctl("topics", "create", topic).exit_code == 0
+    fill(kgctl, topic, [1])
+    settings = {"group.id": group, "group.protocol": "consumer", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": kgctl.bootstrap, **settings})
+    consumer.subscribe([topic])
+    assert len(consumer.consume(1, 30)) == 1
+    consumer.close()
+    rows = kgctl.rows("events", group)
+    assert [(row["event"], row["members"]) for row in rows][-1] == ("empty", 0)
+    assert (rows[0]["event"], rows[0]["members"], rows[0]["joined_count"]) == ("stable", 1, 1)
+    assert rows[-1]["left"] == rows[0]["joined"]
+    assert all(row["is_derived"] for row in rows)
+    deleted = kgctl("groups", "delete", group, "--execute")
+    assert deleted.exit_code == 0, deleted.output
+    assert kgctl.rows("events", group)[-1]["event"] == "deleted"
 
 
 def test_causes_are_known_on_our_broker(our_cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ Run `python -m tools.dashboard_pictures`. It needs the demo extra (confluent-kaf
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
 import signal
@@ -21,6 +22,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.reset import Scope, Target
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.connector import ConnectionSettings
+from tests.harness.browser import chromium, tab
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 TOPICS = {"orders": 8, "payments": 4, "clicks": 6}
@@ -63,6 +65,7 @@ def main() -> int:
         time.sleep(1.5)
         _draw(browser, bootstrap, out, "rebalance", (110, 34), "checkout")
         _draw(browser, bootstrap, out, "groups", (120, 34), snapshots=60)
+        asyncio.run(_draw_page(bootstrap, out, "checkout"))
         workers[1].send_signal(signal.SIGCONT)
         _wait_for(admin, "checkout", "Stable", 3)
         _draw(browser, bootstrap, out, "assignment", (110, 24), "checkout", "--screen", "assignment")
@@ -82,6 +85,21 @@ def _draw(
     options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}"]
     picture = PICTURES / f"dashboard-{name}.png"
     subprocess.run([browser, *options, f"--screenshot={picture}", svg.as_uri()], check=True, stderr=subprocess.DEVNULL)
+
+
+async def _draw_page(bootstrap: str, out: Path, group: str) -> None:
+    """The page of `kgctl ui --web` in the browser."""
+    command = [sys.executable, "-m", "kgctl", "ui", group, "--web", "--bootstrap", bootstrap, "--interval", "0.3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with chromium(out / "browser", 1200, 860) as devtools:
+            async with tab(devtools) as page:
+                await page.open(address)
+                await page.screen(lambda screen: "PreparingRebalance" in screen, "a rebalance")
+                await asyncio.sleep(2)
+                (PICTURES / "dashboard-web.png").write_bytes(await page.picture())
+        server.terminate()
 
 
 @contextlib.contextmanager

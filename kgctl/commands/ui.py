@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.commands.groups.unused_after import DAY, UnusedAfter, unused_after_s
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
+from kgctl.commands.web_pages import check_choices, is_session_of_a_server, serve_pages
 from kgctl.render.show import wants_color
-from kgctl.watch.limits import Limits
 
 if TYPE_CHECKING:
     from kgctl.commands.shared.settings import Settings
@@ -36,6 +35,7 @@ EPILOG = examples(
     "kgctl ui orders --once --svg orders.svg",
     "kgctl ui --record incident.kgctl",
     "kgctl ui --replay incident.kgctl --at 12:31:07",
+    "kgctl ui --web --open",
 )
 
 
@@ -97,11 +97,27 @@ def ui(
         Path | None,
         typer.Option("--replay", metavar="FILE", help="Show a recording instead of a cluster."),
     ] = None,
-    unused_after: UnusedAfter = DAY,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="TIME", help="With --replay: begin at 12:31:07, at +90s, or at an ISO 8601 time."),
     ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Show the dashboard in browsers on this machine.")] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, help="With --web: port; 0, the default, is any free one."
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="With --web: loopback address to listen on. [default: 127.0.0.1]"
+        ),
+    ] = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="With --web: open the page in your browser.")] = False,
+    allow_actions: Annotated[
+        bool, typer.Option("--allow-actions", help="With --web: let pages change groups; they are read-only otherwise.")
+    ] = False,
 ) -> None:
     """Watch consumer groups on a live dashboard.
 
@@ -116,11 +132,15 @@ def ui(
     if chosen.output != "table" and not once:
         raise typer.BadParameter("the dashboard is no table; --once has its data.", param_hint="'--output'")
     if not once:
-        _check_terminal(ctx, [("--screen", screen), ("--svg", svg)])
+        _check_once(("--screen", screen), ("--svg", svg))
 
     for option, value, needed, is_given in (
         ("--force", force, "--record", record),
         ("--at", at, "--replay", replay),
+        ("--port", port is not None, "--web", web or None),
+        ("--host", host is not None, "--web", web or None),
+        ("--open", open_browser, "--web", web or None),
+        ("--allow-actions", allow_actions, "--web", web or None),
     ):
         if value and is_given is None:
             raise typer.BadParameter(f"needs {needed}.", param_hint=f"'{option}'")
@@ -131,12 +151,24 @@ def ui(
     if record is not None and replay is not None:
         raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
 
-    limits = Limits(unused_s=unused_after_s(unused_after))
+    if web:
+        check_choices(host, once=once, record=record is not None, read_only=read_only, allow_actions=allow_actions)
+        read_only = not allow_actions
+        if not is_session_of_a_server():
+            # What would fail in every session fails here, once.
+            if replay is not None:
+                _replaying(replay, at, group, theme).feed.close()
+            else:
+                chosen.connection()
+            serve_pages(chosen, host, port or 0, theme, open_browser=open_browser, read_only=read_only)
+            return
+    elif not once:
+        _check_terminal(ctx)
     if replay is not None:
-        app = _replaying(replay, at, group, theme, limits)
+        app = _replaying(replay, at, group, theme)
     else:
-        app = _watching(chosen, interval, group, theme, read_only, (record, force), limits)
-    app.ascii_only = _is_ascii(ascii_only, svg)
+        app = _watching(chosen, interval, group, theme, read_only, (record, force))
+    app.ascii_only = _is_ascii(ascii_only, has_own_font=web or svg is not None)
     app.rings, app.alert_command = bell, alert_words
     try:
         if once:
@@ -164,21 +196,14 @@ def _alert_words(command: str | None) -> Sequence[str] | None:
         raise typer.BadParameter(f"{error}.", param_hint="'--alert-command'") from None
 
 
-def _is_ascii(wanted: bool | None, svg: Path | None) -> bool:
+def _is_ascii(wanted: bool | None, *, has_own_font: bool) -> bool:
     from kgctl.tui.widgets.frame.terminal import is_ascii_only
 
-    # An SVG file brings its font.
-    return svg is None and is_ascii_only(os.environ) if wanted is None else wanted
+    return not has_own_font and is_ascii_only(os.environ) if wanted is None else wanted
 
 
 def _watching(
-    chosen: Settings,
-    interval: float,
-    group: str | None,
-    theme: str,
-    read_only: bool,
-    record: tuple[Path | None, bool],
-    limits: Limits,
+    chosen: Settings, interval: float, group: str | None, theme: str, read_only: bool, record: tuple[Path | None, bool]
 ) -> KgctlApp:
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.feed.connecting import connecting
@@ -188,17 +213,17 @@ def _watching(
     feed = connect(None)
     path, force = record
     if path is None:
-        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect, limits=limits)
+        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect)
 
     from kgctl.tui.feed.recording import record_to
 
     recording = record_to(path, feed, force=force)
-    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme, limits=limits)
+    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme)
     recording.failed = lambda reason: app.warn_from_thread(f"Recording has stopped: {path}: {reason}")
     return app
 
 
-def _replaying(path: Path, at: str | None, group: str | None, theme: str, limits: Limits) -> KgctlApp:
+def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> KgctlApp:
     from kgctl.tui.feed.replay import Recording, ReplayFeed
     from kgctl.tui.replay.app import ReplayApp
     from kgctl.tui.replay.moments import place_at
@@ -206,7 +231,7 @@ def _replaying(path: Path, at: str | None, group: str | None, theme: str, limits
     feed = ReplayFeed(Recording(path))
     if at is not None:
         feed.place = place_at(feed.recording, at)
-    return ReplayApp(feed, group=group, theme=theme, limits=limits)
+    return ReplayApp(feed, group=group, theme=theme)
 
 
 def _check_recording(feed: Feed, path: Path) -> None:
@@ -266,9 +291,12 @@ def _size(text: str) -> tuple[int, int]:
     return size
 
 
-def _check_terminal(ctx: typer.Context, of_once: list[tuple[str, object]]) -> None:
-    for option, value in of_once:
+def _check_once(*given: tuple[str, object]) -> None:
+    for option, value in given:
         if value is not None:
             raise typer.BadParameter("needs --once.", param_hint=f"'{option}'")
+
+
+def _check_terminal(ctx: typer.Context) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         ctx.fail("The dashboard needs a terminal; --once prints one frame without one.")

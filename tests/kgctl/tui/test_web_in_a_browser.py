@@ -1,0 +1,85 @@
+"""`kgctl ui --web` in a real browser: a rebalance of real consumers on the page, and a page without the token."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.harness import ROOT
+from tests.harness.browser import chromium, tab
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl, fill
+from tests.kgctl.tui.test_in_a_terminal import consumer, state_on
+
+
+@contextmanager
+def server(cluster: Cluster, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The server of the pages, and the address that it prints."""
+    command = [sys.executable, "-m", "kgctl", "ui", "--web", "--bootstrap", cluster.bootstrap_servers, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as running:
+        assert running.stdout is not None
+        try:
+            yield running, running.stdout.readline().strip()
+        finally:
+            running.kill()
+
+
+def sessions_of(running: subprocess.Popen[str]) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()]
+
+
+async def no_session(running: subprocess.Popen[str]) -> bool:
+    return not sessions_of(running)
+
+
+@pytest.mark.timeout(180)
+def test_a_rebalance_shows_on_the_page_and_nothing_comes_from_elsewhere(our_cluster: Cluster, tmp_path: Path) -> None:
+    kgctl, group, topic = Kgctl(our_cluster.bootstrap_servers), fresh("orders-app"), fresh("orders")
+    assert kgctl("topics", "create", topic, "--partitions", 6).exit_code == 0
+    fill(kgctl, topic, [5] * 6)
+    with ExitStack() as stack:
+        victim, slow, _ = [
+            stack.enter_context(consumer(our_cluster, group, topic, name, session_ms))
+            for name, session_ms in (("victim", 6000), ("slow", 30_000), ("quick", 6000))
+        ]
+        devtools = stack.enter_context(chromium(tmp_path))
+        running, address = stack.enter_context(server(our_cluster, group, "--interval", "0.2"))
+
+        async def watch() -> None:
+            async with tab(devtools) as page:
+                assert await page.open(address) == 200
+                found = await page.screen(
+                    lambda screen: state_on(screen) == "Stable" and "3 members" in screen, "three members", 60
+                )
+                assert "READ-ONLY" in found
+                await page.press("?")
+                await page.screen(lambda screen: "Esc to close" in screen, "the help")
+                await page.press("Escape")
+                # One consumer dies and another is stopped, so that the group stays in PreparingRebalance for a while.
+                slow.send_signal(signal.SIGSTOP)
+                victim.kill()
+                await page.screen(lambda screen: state_on(screen) == "PreparingRebalance", "PreparingRebalance", 30)
+                slow.send_signal(signal.SIGCONT)
+                await page.screen(
+                    lambda screen: state_on(screen) == "Stable" and "2 members" in screen, "Stable with two", 60
+                )
+                await page.screen(lambda screen: "session timed out" in screen, "the cause on the timeline")
+                base = address.removeprefix("http://")
+                assert len(page.asked) > 5
+                assert [url for url in page.asked if url.partition("://")[2].startswith(base)] == page.asked
+                assert len(sessions_of(running)) == 1
+            async with tab(devtools) as page:
+                for wrong in (address.rsplit("/", 2)[0], f"{address[:-2]}/"):
+                    assert await page.open(wrong) == 403
+                await page.eventually(lambda: no_session(running), "the end of the session of the closed page")
+
+        asyncio.run(watch())
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) == 0

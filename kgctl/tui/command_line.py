@@ -53,6 +53,17 @@ def delete_offsets(cluster: ClusterLabel, groups: Sequence[str], topics: Sequenc
     return _words("delete-offsets", cluster, groups, _each("--topic", topics))
 
 
+def abort_transaction(cluster: ClusterLabel, name: str) -> list[str]:
+    options = [*cluster.command_options(name), "--execute"]
+    return ["kgctl", "transactions", "abort", *([*options, "--", name] if name.startswith("-") else [name, *options])]
+
+
+def abort_in_partition(cluster: ClusterLabel, topic: str, partition: int, start_offset: int) -> list[str]:
+    """The command for a transaction that no coordinator knows."""
+    where = ["--topic", topic, "--partition", str(partition), "--start-offset", str(start_offset)]
+    return ["kgctl", "transactions", "abort", *where, *cluster.command_options(topic), "--execute"]
+
+
 def undo(cluster: ClusterLabel, change: str, names: Sequence[str], *, force: bool = False) -> list[str]:
     """`names` are those of what the change changed."""
     options = [*(["--force"] if force else []), *cluster.command_options(*names), "--execute"]

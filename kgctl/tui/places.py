@@ -11,6 +11,7 @@ from broker.light_dataclasses import dataclass
 from kgctl.tui.screens.contexts import ContextsScreen
 from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.topics import TopicsScreen
+from kgctl.tui.screens.transactions import TransactionsScreen
 
 PREFIX = "g"
 
@@ -29,6 +30,7 @@ PLACES: tuple[Place, ...] = (
     Place("t", "Topics", TopicsScreen),
     Place("e", "Events", EventsScreen),
     Place("c", "Contexts", ContextsScreen),
+    Place("x", "Transactions", TransactionsScreen),
 )
 
 

@@ -13,6 +13,7 @@ from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import TRANSACTION, Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Pause, Steps
+from kgctl.model.failure import RowError
 from kgctl.model.groups import by_topic
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.transactions import OPEN_STATES, TransactionListing, TransactionListings, TransactionRow
@@ -89,6 +90,18 @@ def list_with_ages(
         if older_than_ms is None or (row.age_ms is not None and row.age_ms > older_than_ms):
             rows.append(row)
     return TransactionListings(tuple(rows), listed.errors)
+
+
+def open_transactions(
+    cluster: Cluster, now_ms: int, most: int
+) -> Steps[tuple[list[TransactionRow], int, tuple[RowError, ...]]]:
+    """The transactions that are open, at most so many, the oldest first; how many there are; why some may be missing."""
+    listed = yield from list_transactions(cluster, OPEN_STATES)
+    names = [row.transactional_id for row in listed.rows if row.state in OPEN_STATES]
+    described = yield from describe_transactions(cluster, names, now_ms)
+    rows = sorted((row for row in described if row.is_open), key=lambda row: (-(row.age_ms or 0), row.transactional_id))
+    failed = (row.error for row in described if row.error is not None and row.error.name != NotFound.name)
+    return rows[:most], len(rows), (*listed.errors, *failed)
 
 
 def describe_transactions(cluster: Cluster, names: Iterable[str], now_ms: int) -> Steps[list[TransactionRow]]:

@@ -15,12 +15,13 @@ from kgctl.tui import cells
 from kgctl.tui.feed.contexts import Contexts, ContextsNow, ContextTest
 from kgctl.tui.feed.read import NotRecorded
 from kgctl.tui.screens.polled import PolledScreen
-from kgctl.tui.widgets.contexts.detail import Entries, settings, steps, tested_at
+from kgctl.tui.widgets.contexts.detail import settings, steps, tested_at
 from kgctl.tui.widgets.contexts.table import ContextLine, Outcome, Test, columns, fields, look
 from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.shelf import Shelf
 from kgctl.tui.widgets.frame.table_panel import TablePanel
 from kgctl.tui.widgets.table.rows import Rows
+from kgctl.tui.widgets.text.entries import Entries
 
 EMPTY = "No contexts. `kgctl context add NAME --bootstrap HOST:PORT` makes one."
 # The lines of the table beside its rows, and the fewest of the panels below it.

@@ -3,56 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 
 from textual.content import Content
 
-from broker.light_named_tuples import NamedTuple
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.contexts import FAILED, SettingRow, StepRow
 from kgctl.tui import cells
 from kgctl.tui.feed.contexts import ContextTested
 from kgctl.tui.widgets.contexts.table import ContextLine, Test
 from kgctl.tui.widgets.frame import glyphs
-from kgctl.tui.widgets.text.line import Line
+from kgctl.tui.widgets.text.entries import Entry
 
 UNTESTED = "Press c to test each step of the connection: name, port, TLS, SASL, brokers, permissions."
 ONLY_CONTEXTS = "Only contexts can be tested. `kgctl context add NAME` makes one."
-STEP_WIDTH, SETTING_WIDTH, TOOK_WIDTH, MIN_TEXT = 12, 30, 7, 10
+STEP_WIDTH, SETTING_WIDTH, TOOK_WIDTH = 12, 30, 7
 DEFAULT = "default"
-
-
-class Entry(NamedTuple):
-    """A line of text: its lines after the first begin below the text, and not below what stands before it."""
-
-    text: str
-    before: Content = Content()
-    style: str = ""
-
-    def lines(self, width: int) -> list[Content]:
-        room = max(MIN_TEXT, width - self.before.cell_length)
-        first, *more = [Content.styled(part, self.style) for part in wrap(self.text, room)] or [Content()]
-        return [self.before + first, *(Content(" " * self.before.cell_length) + line for line in more)]
-
-
-class Entries(Line):
-    """What does not fit into the height is cut."""
-
-    DEFAULT_CSS = """
-    Entries { height: 1fr; padding: 0; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._entries: Sequence[Entry] = ()
-
-    def show(self, entries: Sequence[Entry]) -> None:
-        if list(entries) != list(self._entries):
-            self._entries = tuple(entries)
-            self.refresh()
-
-    def text(self, width: int) -> Content:
-        return Content("\n").join(line for entry in self._entries for line in entry.lines(width))
 
 
 def steps(line: ContextLine | None) -> list[Entry]:

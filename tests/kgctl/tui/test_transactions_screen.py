@@ -109,7 +109,7 @@ def test_open_and_hanging_transactions(snap_compare, size) -> None:
     assert snap_compare(app, terminal_size=size, run_before=go)
 
 
-def test_the_worst_comes_first_and_groups_that_wait_are_told_from_those_that_will() -> None:
+def test_the_worst_comes_first_and_groups_that_wait_differ_from_those_that_will() -> None:
     groups = {one.group: one for one in GROUPS}
     found = open_transactions(SNAPSHOT, HANGS, groups)
     assert [(one.transactional_id, one.state) for one in found] == [

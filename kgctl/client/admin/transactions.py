@@ -95,7 +95,7 @@ def list_with_ages(
 def open_transactions(
     cluster: Cluster, now_ms: int, most: int
 ) -> Steps[tuple[list[TransactionRow], int, tuple[RowError, ...]]]:
-    """The transactions that are open, at most so many, the oldest first; how many there are; why some may be missing."""
+    """The `most` oldest of the open transactions; how many there are; why some may be missing."""
     listed = yield from list_transactions(cluster, OPEN_STATES)
     names = [row.transactional_id for row in listed.rows if row.state in OPEN_STATES]
     described = yield from describe_transactions(cluster, names, now_ms)

@@ -22,12 +22,14 @@ from kgctl.tui.alerts.alerts import Alerts
 from kgctl.tui.background import Background
 from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.dialogs.plan import PlanDialog
+from kgctl.tui.dialogs.undo import UndoDialog
 from kgctl.tui.feed.connecting import Connect
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
 from kgctl.tui.finder.ranking import Found, Source
 from kgctl.tui.finder.screen import Finder
+from kgctl.tui.hindrance import hindrance
 from kgctl.tui.keys import Key
 from kgctl.tui.observer import LiveObserver, Observer
 from kgctl.tui.places import PLACES, PREFIX, Place, place_of
@@ -74,6 +76,7 @@ class KgctlApp(App[None]):
         Binding("plus,equals_sign", "slower", "Refresh less often", show=False, key_display="+"),
         Binding("minus", "faster", "Refresh more often", show=False, key_display="-"),
         Binding("p", "pause", "Pause", show=False),
+        Binding("U", "undo", "Undo a change", show=False),
         Binding("ctrl+r", "refresh_now", "Refresh now", show=False),
         Binding("A", "toggle_bell", "Ring the bell when a group needs you, or not", show=False),
         Binding("t", "next_theme", "Next theme", show=False),
@@ -325,6 +328,12 @@ class KgctlApp(App[None]):
     def action_refresh_now(self) -> None:
         for screen in self._polled()[-1:]:
             screen.polling.now()
+
+    def action_undo(self) -> None:
+        if reason := hindrance(self):
+            self.notify(reason, severity="warning", markup=False)
+        elif not isinstance(self.screen, PlanDialog):
+            self.push_screen(UndoDialog(self.feed))
 
     def action_next_theme(self) -> None:
         names = [theme.name for theme in THEMES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,15 +14,14 @@ from kgctl.model.groups import GroupDescription
 from kgctl.model.health import FAULTS, Health
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import command_line
-from kgctl.tui.dialogs.rebalance import RebalanceDialog
-from kgctl.tui.dialogs.removal import RemoveMemberDialog
-from kgctl.tui.dialogs.reset import ResetDialog
+from kgctl.tui.screens.changes import Aim, ChangesGroups
 from kgctl.tui.screens.polled import ClusterScreen
 from kgctl.tui.widgets.charts.area import area, fitted
 from kgctl.tui.widgets.frame.filter import Field
 from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.frame.shelf import Shelf
-from kgctl.tui.widgets.frame.table_panel import TablePanel
+from kgctl.tui.widgets.frame.table_panel import GONE, TablePanel
+from kgctl.tui.widgets.frame.table_panel import NO_MATCH as NO_MATCH_NOW
 from kgctl.tui.widgets.groups.columns import columns, why
 from kgctl.tui.widgets.groups.lines import FailedBrokers, tally
 from kgctl.tui.widgets.groups.preview import Preview
@@ -31,15 +30,12 @@ from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.trend import levels
 
-if TYPE_CHECKING:
-    from textual.screen import ModalScreen
-
 NO_GROUPS, NO_MATCH = "No groups.", "No group matches. Press Esc to show all groups."
 # A frame and a header; the fewest lines of the table; the fewest of the preview, and on a high terminal.
 AROUND_ROWS, LEAST_LINES, PREVIEW_LINES = 3, 7, (5, 12)
 
 
-class GroupsScreen(ClusterScreen):
+class GroupsScreen(ChangesGroups, ClusterScreen):
     DEFAULT_CSS = """
     GroupsScreen #top { height: 5; }
     GroupsScreen.-high #top { height: 8; }
@@ -53,9 +49,6 @@ class GroupsScreen(ClusterScreen):
         Binding("N", "sort('group')", "Sort by name", show=False),
         Binding("H,V", "sort('verdict')", "Sort by verdict, worst first", show=False),
         Binding("L", "sort('lag')", "Sort by lag", show=False),
-        Binding("r", "change('reset')", "Reset", tooltip="Reset offsets of the group"),
-        Binding("b", "change('rebalance')", "Rebalance", tooltip="Trigger a rebalance of the group"),
-        Binding("x", "change('remove')", "Remove", tooltip="Remove a member of the group"),
         Binding("escape", "show_all", "Show all groups", show=False),
     ]
     HINTS: ClassVar[Sequence[tuple[str, str]]] = (("1-4", "zoom"), ("tab", "next"))
@@ -107,7 +100,7 @@ class GroupsScreen(ClusterScreen):
         self.needs_you.show_faults(answer.rows)
         self.lag.show(answer)
         self.events.show_events(answer.events)
-        self._show()
+        self._show(is_news=True)
 
     # ---- contents
 
@@ -141,8 +134,8 @@ class GroupsScreen(ClusterScreen):
     def _why(self, row: WatchedGroup, width: int) -> str:
         return why(row, has_verdict="verdict" in self.rows.visible_columns)
 
-    def _show(self) -> None:
-        """Show the selected rows with their counts."""
+    def _show(self, *, is_news: bool = False) -> None:
+        """Show the selected rows with their counts. With news, a group that goes stays under the cursor."""
         selected, parts = self.all, []
         unused = sum(row.health is Health.UNUSED for row in self.all)
         if self.hides_unused:
@@ -155,7 +148,8 @@ class GroupsScreen(ClusterScreen):
         if self.only_marked:
             selected = [row for row in selected if row.group in self.rows.marked]
             parts.append("marked (m)")
-        self.panel.show(selected, total=len(self.all), parts=parts, note=tally(self.all))
+        gone = self._word if is_news else None
+        self.panel.show(selected, total=len(self.all), parts=parts, note=tally(self.all), gone=gone)
         self._fit(len(self.all) - (unused if self.hides_unused else 0))
 
     def _fit(self, rows: int) -> None:
@@ -185,7 +179,7 @@ class GroupsScreen(ClusterScreen):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        self._show()
+        self._show(is_news=True)
         self._show_preview()
 
     # ---- keys
@@ -224,21 +218,18 @@ class GroupsScreen(ClusterScreen):
         self.only_faults = self.only_marked = False
         self._show()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "change" and (self.dashboard.read_only or self.current is None):
-            return None
-        return super().check_action(action, parameters)
-
-    def action_change(self, what: str) -> None:
-        row, feed = self.current, self.dashboard.feed
+    def aim(self, what: str) -> Aim:
+        """The marked groups, or the one under the cursor."""
+        if self.rows.marked and not self.needs_you.table.has_focus:
+            order = [row.group for row in self.rows.rows if row.group in self.rows.marked]
+            return Aim([*order, *sorted(self.rows.marked - set(order))])
+        row = self.current
         if row is None:
-            return
-        dialog: ModalScreen[bool]
-        if what == "reset":
-            dialog = ResetDialog(feed, row.group)
-        elif what == "rebalance":
-            dialog = RebalanceDialog(feed, row.group)
-        else:
-            dialog = RemoveMemberDialog(feed, row.group)
-        # The result is not needed: this screen refreshes at once when it resumes.
-        self.app.push_screen(dialog)
+            return Aim()
+        return Aim([row.group]) if self._is_there(row) else Aim(gone=row.group)
+
+    def _word(self, row: WatchedGroup) -> str:
+        return NO_MATCH_NOW if self._is_there(row) else GONE
+
+    def _is_there(self, row: WatchedGroup) -> bool:
+        return any(one.group == row.group for one in self.all)

@@ -81,7 +81,7 @@ class Scene:
         return str(self.dialog.query_one(f"#{widget}", Static).content)
 
     def rows(self) -> list[Any]:
-        return list(self.dialog.query_one(Rows).rows)
+        return list(self.dialog.query_one("#plan", Rows).rows)
 
     def button(self, name: str = "execute") -> Button:
         return self.dialog.query_one(f"#{name}", Button)

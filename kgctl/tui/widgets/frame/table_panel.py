@@ -18,6 +18,8 @@ from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.table.columns import Column, R
 from kgctl.tui.widgets.table.rows import Rows
 
+GONE, NO_MATCH = "gone", "no match now"
+
 
 class TablePanel(Panel, Generic[R]):
     """`key` identifies a row, `name` is the text that a filter without a field looks at; `look` gives each row a glyph.
@@ -77,6 +79,7 @@ class TablePanel(Panel, Generic[R]):
         self._total: int | None = None
         self._more: tuple[str | Content, ...] = ()
         self._right: str | Content = ""
+        self._gone: Callable[[R], str] | None = None
 
     def compose(self) -> ComposeResult:
         yield self.table
@@ -97,22 +100,39 @@ class TablePanel(Panel, Generic[R]):
         total: int | None = None,
         parts: Sequence[str | Content] = (),
         note: str | Content = "",
+        gone: Callable[[R], str] | None = None,
     ) -> None:
-        """Show the rows that match the filter. `total` counts those that the screen left out, too; `parts` go to the title."""
+        """Show the rows that match the filter. `total` counts those that the screen left out, too; `parts` go to the title.
+
+        With `gone`, the row of the cursor stays if these rows do not have it any more; it is the word for that row. Use it for
+        news about the same subject if actions aim at rows. A row that stops to match the filter stays in the same way.
+        """
         self._given, self._total, self._more, self._right = rows, total, tuple(parts), note
-        had_cursor = self.table.cursor_row is not None
-        shown = self.bar.filter.of(rows)
+        self._gone = gone
+        self._show()
+
+    def _show(self) -> None:
+        had_cursor, gone = self.table.cursor_row is not None, self._gone
+        shown = self.bar.filter.of(self._given)
         self.table.empty = self._no_match if self._all else self._empty
-        self.table.show(shown)
+        self.table.show(shown, gone=self._word(gone) if gone else "")
         if self.bar.has_class("-visible"):
             self.bar.note(f"{len(shown):,} of {self._all:,}")
         self.show_counts()
         if had_cursor is not (self.table.cursor_row is not None):
             self.refresh_bindings()
 
+    def _word(self, gone: Callable[[R], str]) -> str:
+        row = self.table.cursor_row
+        if row is None:
+            return ""
+        key = self.table.key_of(row)
+        is_there = self.bar.filter.is_active and any(self.table.key_of(one) == key for one in self._given)
+        return NO_MATCH if is_there else gone(row)
+
     def show_counts(self) -> None:
         """Write the title: how many rows, of how many, what the screen adds, marks, and the sort column."""
-        shown, parts = len(self.table.rows), list(self._more)
+        shown, parts = len(self.table.rows) - bool(self.table.gone), list(self._more)
         counts = f"{shown:,}" if shown == self._all else f"{shown:,} of {self._all:,}"
         if self.bar.filter.is_active:
             parts.append(f"/{self.bar.filter.text}")
@@ -127,7 +147,8 @@ class TablePanel(Panel, Generic[R]):
         return len(self._given) if self._total is None else self._total
 
     def on_filter_bar_changed(self, event: FilterBar.Changed) -> None:
-        self.show(self._given, total=self._total, parts=self._more, note=self._right)
+        self._gone = None
+        self._show()
 
     def on_filter_bar_left(self, event: FilterBar.Left) -> None:
         event.stop()

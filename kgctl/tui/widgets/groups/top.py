@@ -13,7 +13,7 @@ from kgctl.tui import cells
 from kgctl.tui.widgets.charts.area import area, fitted
 from kgctl.tui.widgets.frame.looks import Look, look
 from kgctl.tui.widgets.frame.panel import Panel
-from kgctl.tui.widgets.frame.table_panel import TablePanel
+from kgctl.tui.widgets.frame.table_panel import GONE, TablePanel
 from kgctl.tui.widgets.group.timeline import clock_time
 from kgctl.tui.widgets.groups.columns import urgency
 from kgctl.tui.widgets.table.columns import Column
@@ -22,6 +22,7 @@ from kgctl.watch.cluster import ClusterView
 from kgctl.watch.trend import levels
 
 LAG_TITLE, FIGURES_WIDTH = "Cluster lag, 10 min", 13
+NO_FAULT = "no fault now"
 NO_LOOK = Look(" ", "")
 
 
@@ -45,7 +46,9 @@ class NeedsYou(TablePanel[WatchedGroup]):
         )
 
     def show_faults(self, rows: Sequence[WatchedGroup]) -> None:
-        self.show(sorted((row for row in rows if row.health in FAULTS), key=urgency, reverse=True))
+        faults = sorted((row for row in rows if row.health in FAULTS), key=urgency, reverse=True)
+        groups = {row.group for row in rows}
+        self.show(faults, gone=lambda row: NO_FAULT if row.group in groups else GONE)
 
 
 def in_short(row: WatchedGroup) -> str:

@@ -99,6 +99,8 @@ class Rows(CursorView, Generic[R]):
         self._gutter = 2 if look is None else 3
         self._given: Sequence[R] = ()
         self._rows: list[R] = []
+        self._gone_line: int | None = None
+        self.gone = ""
         self._sorted: Column[R] | None = None
         self._descending = False
         self._layout_at: tuple[int, list[tuple[Column[R], int]]] = (-1, [])
@@ -145,29 +147,38 @@ class Rows(CursorView, Generic[R]):
         """The width of a column in cells; 0 if it does not fit."""
         return next((width for column, width in self._laid_out() if column.key == key), 0)
 
-    def show(self, rows: Sequence[R]) -> None:
-        """Replace the rows. The cursor stays on its row, or at its line if that row is gone."""
-        before, offset = self.cursor_row, self.cursor_offset
+    def show(self, rows: Sequence[R], *, gone: str = "") -> None:
+        """Replace the rows. The cursor stays on its row.
+
+        If these rows do not have it, it stays nevertheless until the cursor moves on, dimmed and with the word `gone`: an
+        action must not aim at what took its place. Without a word, the cursor stays at its line.
+        """
+        before, offset, was_gone = self.cursor_row, self.cursor_offset, self.gone
         key = None if before is None else self._key(before)
         self._given = rows
         self._rows = in_order(rows, self._sorted, self._descending)
         lines = {self._key(row): line for line, row in enumerate(self._rows)} if key is not None else {}
         line = lines.get(key) if key is not None else None
+        self.gone, self._gone_line = "", None
+        if line is None and before is not None and gone:
+            self.gone, self._gone_line = gone, min(self.cursor, len(self._rows))
+            self._rows.insert(self._gone_line, before)
+            line = self._gone_line
         self.cursor = max(0, min(self.cursor, len(self._rows) - 1)) if line is None else line
         self.fit_lines()
         if line is not None:
             self.keep_cursor_offset(offset)
         self._refresh_changed()
         after = self.cursor_row
-        if (None if after is None else self._key(after)) != key or after != before:
-            self.cursor_moved()
+        if (None if after is None else self._key(after)) != key or after != before or self.gone != was_gone:
+            self._post_moved()
 
     def sort_by(self, key: str | None, descending: bool | None = None) -> None:
         """Sort by a column, now and after each refresh; None keeps the order in which `show` gets the rows."""
         self._sorted = next((column for column in self.columns if column.key == key and column.order), None)
         self._descending = bool(descending if descending is not None else self._sorted and self._sorted.falling)
         # Sort the given order, so that equal rows already stand as they will after the next refresh.
-        self.show(self._given)
+        self.show(self._given, gone=self.gone)
         self.post_message(self.Sorted())
 
     def sort_next(self) -> None:
@@ -211,6 +222,15 @@ class Rows(CursorView, Generic[R]):
         self.refresh()
 
     def cursor_moved(self) -> None:
+        line = self._gone_line
+        if line is not None and self.cursor != line:
+            self.gone, self._gone_line = "", None
+            del self._rows[line]
+            self.cursor -= self.cursor > line
+            self.fit_lines()
+        self._post_moved()
+
+    def _post_moved(self) -> None:
         # A message does not bubble past its sender, which would be the widget around this table if it has shown rows.
         self.post_message(self.Moved(self, self.cursor_row).set_sender(self))
 
@@ -261,12 +281,24 @@ class Rows(CursorView, Generic[R]):
         line = base
         if place == self.cursor:
             line += self.get_component_rich_style("rows--cursor", partial=True)
+        if place == self._gone_line:
+            return self._gone(row, line).adjust_cell_length(width, line)
         segments = self._marks(row, line)
         for column, room in self._laid_out():
             text = fitted(column.cell(row, room), room, right=column.right)
             segments.append(Segment(text, self._style(column.style(row), row, line)))
             segments.append(Segment(" " * GAP, line))
         return Strip(segments).adjust_cell_length(width, line)
+
+    def _gone(self, row: R, line: Style) -> Strip:
+        """The line of the row that is gone, with the word in the last column that has room for it."""
+        style, columns = self._style("dim", row, line), self._laid_out()
+        wide = [column for column, room in columns[1:] if room >= len(self.gone)] or [columns[-1][0]]
+        segments = [Segment(fitted(MARK if self._key(row) in self.marked else "", self._gutter), style)]
+        for column, room in columns:
+            text = self.gone if column is wide[-1] else column.cell(row, room)
+            segments.append(Segment(fitted(text, room, right=column.right) + " " * GAP, style))
+        return Strip(segments)
 
     def _marks(self, row: R, line: Style) -> list[Segment]:
         """What stands before the cells: the mark of the row, its glyph, a blank."""

@@ -24,6 +24,7 @@ COMPAT = ("tests/kgctl/compat",)
 OFFLINE = ("tests/kgctl/commands/test_store.py",)
 COMPLETION = ("tests/kgctl/commands/test_completion.py",)
 CONTEXTS = ("tests/kgctl/contexts", "tests/kgctl/client/net")
+WEB = ("tests/kgctl/tui/test_web_server.py",)
 EARLY_START = ("tests/kgctl/commands/test_broker_early_start.py",)
 
 
@@ -463,5 +464,48 @@ KGCTL_FAULTS = (
         "    if target.is_read_only:\n",
         "    if target.is_read_only and not target.must_confirm:\n",
         CONTEXTS,
+    ),
+    # ---- the dashboard in a browser
+    fault(
+        "a part of the token opens a page",
+        "tui/web/guard.py",
+        'hmac.compare_digest(path.removeprefix("/").partition("/")[0].encode(), token.encode())',
+        'token.startswith(path.removeprefix("/").partition("/")[0])',
+        WEB,
+    ),
+    fault(
+        "a server of pages answers to names of other machines",
+        "tui/web/server.py",
+        '        if not is_loopback_host(request.headers.get("Host")):\n',
+        '        if request.headers.get("Host") is None:\n',
+        WEB,
+    ),
+    fault(
+        "a websocket without an origin opens a session",
+        "tui/web/guard.py",
+        "    return origin is not None and origin.lower()",
+        "    return origin is None or origin.lower()",
+        WEB,
+    ),
+    fault(
+        "the number of sessions is not limited",
+        "tui/web/server.py",
+        "        if len(self._sessions) >= MOST_SESSIONS:\n",
+        "        if len(self._sessions) > MOST_SESSIONS:\n",
+        WEB,
+    ),
+    fault(
+        "pages can change groups without --allow-actions",
+        "commands/ui.py",
+        "        read_only = not allow_actions\n",
+        "        read_only = read_only and not allow_actions\n",
+        WEB,
+    ),
+    fault(
+        "a session outlives its server",
+        "tui/web/driver.py",
+        "        if not self.exit_event.is_set():\n",
+        "        if self.exit_event.is_set():\n",
+        WEB,
     ),
 )

@@ -18,6 +18,8 @@ from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.tui.test_in_a_terminal import consumer, state_on
 
+NOTICE = "document.body.classList.contains('-lost') && document.querySelector('#notice').innerText.includes('{}')"
+
 
 @contextmanager
 def server(cluster: Cluster, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
@@ -75,11 +77,25 @@ def test_a_rebalance_shows_on_the_page_and_nothing_comes_from_elsewhere(our_clus
                 assert len(page.asked) > 5
                 assert [url for url in page.asked if url.partition("://")[2].startswith(base)] == page.asked
                 assert len(sessions_of(running)) == 1
+                await page.press("q")
+                await page.eventually(lambda: page.value(NOTICE.format("has ended")), "the notice of the end")
+                await page.press("Enter")
+                await page.screen(lambda screen: state_on(screen) == "Stable", "the dashboard, opened again")
             async with tab(devtools) as page:
                 for wrong in (address.rsplit("/", 2)[0], f"{address[:-2]}/"):
                     assert await page.open(wrong) == 403
                 await page.eventually(lambda: no_session(running), "the end of the session of the closed page")
 
+                assert await page.open(address) == 200
+                await page.screen(lambda screen: state_on(screen) == "Stable", "the dashboard on another page")
+                running.kill()
+                await page.eventually(lambda: page.value(NOTICE.format("connection is lost")), "the notice of the loss")
+                port = address.split(":")[2].split("/")[0]
+                restarted, _ = stack.enter_context(server(our_cluster, "--port", port))
+                await page.eventually(
+                    lambda: page.value(NOTICE.format("has been restarted")), "the notice of the restart"
+                )
+                restarted.send_signal(signal.SIGINT)
+                assert restarted.wait(20) == 0
+
         asyncio.run(watch())
-        running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 0

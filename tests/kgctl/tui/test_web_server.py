@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from subprocess import PIPE
 
@@ -233,22 +233,29 @@ def test_a_dashboard_that_does_not_end_is_killed() -> None:
     asyncio.run(inside())
 
 
+@contextmanager
+def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`kgctl ui --web` for a broker that does not answer. It opens a browser that prints what it is given."""
+    command = [sys.executable, "-m", "kgctl", "ui", "--web", "--bootstrap", "127.0.0.1:1", "--open", *arguments]
+    environment = {**os.environ, "BROWSER": "echo %s"}
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=ROOT, env=environment) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+async def first_frames(client: aiohttp.ClientSession, address: str) -> bytes:
+    page, frames = await Served(client, address, []).opened(), b""
+    while b"No answer from" not in frames:
+        frames += await drawn(page)
+    return frames
+
+
 @pytest.mark.timeout(60)
 def test_sessions_end_with_a_killed_server_and_no_other_user_sees_the_token() -> None:
     async def inside() -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "kgctl",
-            "ui",
-            "--web",
-            "--bootstrap",
-            "127.0.0.1:1",
-            "--open",
-            "--allow-actions",
-        ]
-        environment = {**os.environ, "BROWSER": "echo %s"}
-        with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=ROOT, env=environment) as running:
+        with program("--allow-actions") as running:
             assert running.stdout is not None
             assert running.stderr is not None
             address, opened = (running.stdout.readline().strip() for _ in range(2))
@@ -259,17 +266,28 @@ def test_sessions_end_with_a_killed_server_and_no_other_user_sees_the_token() ->
             assert f'url={address}"' in file.read_text()
             assert file.parent.stat().st_mode & 0o777 == 0o700
             async with aiohttp.ClientSession() as client:
-                page = await Served(client, address, []).opened()
-                frames = b""
-                while b"No answer from" not in frames:
-                    frames += await drawn(page)
-                assert b"READ-ONLY" not in frames
+                assert b"READ-ONLY" not in await first_frames(client, address)
                 (pid,) = map(int, Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split())
                 assert token.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
                 running.kill()
                 await asyncio.wait_for(until_gone(pid), 20)
             shutil.rmtree(file.parent)
             assert token not in running.stderr.read()
+
+    asyncio.run(inside())
+
+
+@pytest.mark.timeout(60)
+def test_pages_are_read_only_unless_actions_are_allowed_and_the_server_leaves_nothing() -> None:
+    async def inside() -> None:
+        with program() as running:
+            assert running.stdout is not None
+            address, opened = (running.stdout.readline().strip() for _ in range(2))
+            async with aiohttp.ClientSession() as client:
+                assert b"READ-ONLY" in await first_frames(client, address)
+            running.send_signal(signal.SIGHUP)
+            assert running.wait(20) == 0
+            assert not Path(opened.removeprefix("file://")).parent.exists()
 
     asyncio.run(inside())
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.commands.groups.unused_after import DAY, UnusedAfter, unused_after_s
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.outcome import conclude
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.web_pages import check_choices, is_session_of_a_server, serve_pages
 from kgctl.render.show import wants_color
+from kgctl.watch.limits import Limits
 
 if TYPE_CHECKING:
     from kgctl.commands.shared.settings import Settings
@@ -97,6 +99,7 @@ def ui(
         Path | None,
         typer.Option("--replay", metavar="FILE", help="Show a recording instead of a cluster."),
     ] = None,
+    unused_after: UnusedAfter = DAY,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="TIME", help="With --replay: begin at 12:31:07, at +90s, or at an ISO 8601 time."),
@@ -151,13 +154,14 @@ def ui(
     if record is not None and replay is not None:
         raise typer.BadParameter("--replay shows a recording; omit --record.", param_hint="'--record'")
 
+    limits = Limits(unused_s=unused_after_s(unused_after))
     if web:
         check_choices(host, once=once, record=record is not None, read_only=read_only, allow_actions=allow_actions)
         read_only = not allow_actions
         if not is_session_of_a_server():
             # What would fail in every session fails here, once.
             if replay is not None:
-                _replaying(replay, at, group, theme).feed.close()
+                _replaying(replay, at, group, theme, limits).feed.close()
             else:
                 chosen.connection()
             serve_pages(chosen, host, port or 0, theme, open_browser=open_browser, read_only=read_only)
@@ -165,9 +169,9 @@ def ui(
     elif not once:
         _check_terminal(ctx)
     if replay is not None:
-        app = _replaying(replay, at, group, theme)
+        app = _replaying(replay, at, group, theme, limits)
     else:
-        app = _watching(chosen, interval, group, theme, read_only, (record, force))
+        app = _watching(chosen, interval, group, theme, read_only, (record, force), limits)
     app.ascii_only = _is_ascii(ascii_only, has_own_font=web or svg is not None)
     app.rings, app.alert_command = bell, alert_words
     try:
@@ -203,7 +207,13 @@ def _is_ascii(wanted: bool | None, *, has_own_font: bool) -> bool:
 
 
 def _watching(
-    chosen: Settings, interval: float, group: str | None, theme: str, read_only: bool, record: tuple[Path | None, bool]
+    chosen: Settings,
+    interval: float,
+    group: str | None,
+    theme: str,
+    read_only: bool,
+    record: tuple[Path | None, bool],
+    limits: Limits,
 ) -> KgctlApp:
     from kgctl.tui.app import KgctlApp
     from kgctl.tui.feed.connecting import connecting
@@ -213,17 +223,17 @@ def _watching(
     feed = connect(None)
     path, force = record
     if path is None:
-        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect)
+        return KgctlApp(feed, interval_s=interval, group=group, theme=theme, connect=connect, limits=limits)
 
     from kgctl.tui.feed.recording import record_to
 
     recording = record_to(path, feed, force=force)
-    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme)
+    app = KgctlApp(recording, interval_s=interval, group=group, theme=theme, limits=limits)
     recording.failed = lambda reason: app.warn_from_thread(f"Recording has stopped: {path}: {reason}")
     return app
 
 
-def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> KgctlApp:
+def _replaying(path: Path, at: str | None, group: str | None, theme: str, limits: Limits) -> KgctlApp:
     from kgctl.tui.feed.replay import Recording, ReplayFeed
     from kgctl.tui.replay.app import ReplayApp
     from kgctl.tui.replay.moments import place_at
@@ -231,7 +241,7 @@ def _replaying(path: Path, at: str | None, group: str | None, theme: str) -> Kgc
     feed = ReplayFeed(Recording(path))
     if at is not None:
         feed.place = place_at(feed.recording, at)
-    return ReplayApp(feed, group=group, theme=theme)
+    return ReplayApp(feed, group=group, theme=theme, limits=limits)
 
 
 def _check_recording(feed: Feed, path: Path) -> None:

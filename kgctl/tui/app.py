@@ -44,6 +44,7 @@ from kgctl.tui.widgets.frame.glyphs import AsciiOnly
 from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.frame.zoom import Zoom
 from kgctl.watch.cluster import ClusterView
+from kgctl.watch.limits import LIMITS, Limits
 
 INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 DEFAULT_INTERVAL_S = 2.0
@@ -94,10 +95,11 @@ class KgctlApp(App[None]):
         clock: Callable[[], float] = time.monotonic,
         observer: Observer | None = None,
         connect: Connect | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         super().__init__()
         self.feed, self.home = feed, feed.cluster
-        self._switch = Switch(self, self._show_cluster, connect)
+        self._switch, self._limits = Switch(self, self._show_cluster, connect), limits
         self.interval_s = interval_s
         self.read_only = read_only or feed.cluster.read_only
         self.is_paused = False
@@ -109,7 +111,7 @@ class KgctlApp(App[None]):
         self.alert_command: Sequence[str] | None = None
         self._alerts: Alerts | None = None
         self.first_group = group
-        self.background = self._background_of(observer or LiveObserver(feed))
+        self.background = self._background_of(observer or LiveObserver(feed, limits))
         self._failure: Exception | None = None
         self._watching: Worker[None] | None = None
         for one in THEMES:
@@ -150,7 +152,7 @@ class KgctlApp(App[None]):
             self._watching.cancel()
         self.feed.close()
         self.feed, self.read_only = feed, feed.cluster.read_only
-        self.background = self._background_of(LiveObserver(feed))
+        self.background = self._background_of(LiveObserver(feed, self._limits))
         self.background.polling.is_paused = self.is_paused
         if self._alerts is not None:
             self._alerts.forget()

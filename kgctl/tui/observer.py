@@ -10,6 +10,7 @@ from kgctl.model.watched import GroupSnapshot
 from kgctl.tui.feed.groups import AllGroups, OneGroup
 from kgctl.tui.feed.protocol import Feed
 from kgctl.watch.cluster import ClusterView, ClusterWatch
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.opened import OpenedGroup
 
 T = TypeVar("T")
@@ -30,9 +31,9 @@ class Observer(Protocol):
 class LiveObserver:
     """Reads a feed, and adds each answer to what the answers before it show, in the order in which they arrive."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, limits: Limits = LIMITS) -> None:
         self._feed = feed
-        self._watch = ClusterWatch()
+        self._watch = ClusterWatch(limits)
         self._opened: dict[str, OpenedGroup] = {}
         self._adding = asyncio.Lock()
 

@@ -9,6 +9,7 @@ from kgctl.model.cluster_view import ClusterEvent, Totals
 from kgctl.model.watched import Snapshot, WatchedGroup
 from kgctl.watch.cluster_events import ClusterEvents
 from kgctl.watch.groups import GroupsWatch
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.series import BUCKET_S, Series, Values
 from kgctl.watch.tracker import GroupTracker
 
@@ -56,11 +57,11 @@ class ClusterView:
 class ClusterWatch:
     """Judges all groups. The same snapshots in the same order lead to the same views."""
 
-    def __init__(self) -> None:
-        self._groups = GroupsWatch()
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._groups = GroupsWatch(limits)
         self._series: dict[str, Series] = {}
         self._total = Series()
-        self._events = ClusterEvents()
+        self._events = ClusterEvents(limits)
 
     def tracker(self, name: str) -> GroupTracker:
         """The tracker of this group; it may get snapshots of this group alone, too."""

@@ -13,14 +13,13 @@ from kgctl.model.health import Health
 from kgctl.model.history import GroupEventRow
 from kgctl.model.watched import GroupSnapshot, Rebalance, Snapshot, WatchedGroup
 from kgctl.watch.group_events import of_history, of_rebalance
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.observed import ObservedRebalances
 from kgctl.watch.rebalances import Rebalances
 from kgctl.watch.restarts import after_restart, is_soon
 from kgctl.watch.tracker import is_changed
 
 KEPT = 1_000
-# A verdict must hold for this long before its change is an event, and longer in a group that changed a moment ago.
-HOLD_S, HOLD_AGAIN_S, AGAIN_S = 10.0, 30.0, 120.0
 # Snapshots and the history have the same deletion no further apart than this.
 NEAR_MS = 60_000
 # A rebalance is an event of its own; a group without evidence has no verdict.
@@ -54,7 +53,8 @@ class _Observed:
 class ClusterEvents:
     """The newest KEPT events, ordered by time."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
         self._events: list[ClusterEvent] = []
         self._verdicts: dict[str, _Verdict] = {}
         self._seen: set[str] = set()
@@ -107,7 +107,8 @@ class ClusterEvents:
             known.next_word, known.next_at_s, known.next_ms = word, snapshot.at_s, snapshot.wall_ms
             known.next_reason = row.health_reason
             return
-        hold_s = HOLD_AGAIN_S if snapshot.at_s - known.changed_at_s < AGAIN_S else HOLD_S
+        is_again = snapshot.at_s - known.changed_at_s < self._limits.again_s
+        hold_s = self._limits.hold_again_s if is_again else self._limits.hold_s
         if snapshot.at_s - known.next_at_s >= hold_s:
             reason, was = row.health_reason, known.word
             self._add(ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, reason, word, was=was))

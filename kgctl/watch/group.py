@@ -73,7 +73,7 @@ class GroupWatch:
 
     def _after_failure(self, group: GroupDescription) -> GroupView:
         if is_gone(group.error):
-            self._reset()
+            self._reset(GroupTracker(self._tracker.limits))
         if self._view is None:
             return GroupView(failed(group))
         return replace(self._view, summary=failed(group))

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot, WatchedGroup
-from kgctl.watch.health import UNUSED_S, health
+from kgctl.watch.health import health
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rates import WINDOW_S
 from kgctl.watch.standing import newest_ms
 from kgctl.watch.tracker import GroupTracker, generation_of, is_gone
@@ -16,8 +17,8 @@ from kgctl.watch.tracker import GroupTracker, generation_of, is_gone
 class GroupsWatch:
     """Tracks every group over a window of WINDOW_S. Groups that have been absent for longer are forgotten."""
 
-    def __init__(self, unused_after_s: float = UNUSED_S) -> None:
-        self._unused_after_s = unused_after_s
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
         self._trackers: dict[str, GroupTracker] = {}
 
     def add(self, snapshot: Snapshot) -> list[WatchedGroup]:
@@ -28,7 +29,7 @@ class GroupsWatch:
         """The tracker of this group; it may get snapshots of this group alone, too."""
         found = self._trackers.get(name)
         if found is None:
-            found = self._trackers[name] = GroupTracker()
+            found = self._trackers[name] = GroupTracker(self._limits)
         return found
 
     def rows(self, snapshot: Snapshot) -> Iterator[WatchedGroup]:
@@ -45,7 +46,7 @@ class GroupsWatch:
             tracker = self.tracker(name)
             tracker.add(snapshot.at_s, snapshot.wall_ms, group, cluster_ms)
             count += 1
-            yield row_of(tracker, group, self._unused_after_s)
+            yield row_of(tracker, group)
         if len(self._trackers) > count:
             self._forget(snapshot)
 
@@ -61,9 +62,9 @@ class GroupsWatch:
         return (group is not None and is_gone(group.error)) or tracker.at_s < snapshot.at_s - WINDOW_S
 
 
-def row_of(tracker: GroupTracker, group: GroupDescription, unused_after_s: float = UNUSED_S) -> WatchedGroup:
+def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
     """The row of a group whose newest snapshot the tracker has."""
-    judgement = health(tracker, group.unread_since, unused_after_s=unused_after_s)
+    judgement = health(tracker, group.unread_since)
     throughput = tracker.throughput
     return WatchedGroup(
         group=group.group,

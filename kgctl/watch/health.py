@@ -1,7 +1,7 @@
 """Judges the health of a group: one word of model.health and one sentence with figures.
 
 Facts raise an alarm from a single snapshot: an error, a state, the age of a heartbeat, the times of commits and of unread
-records. All else needs snapshots over STALLED_S or GROWTH_SPAN_S; until then there is no verdict, and the judgement says how
+records. All else needs snapshots over some time (see `Limits`); until then there is no verdict, and the judgement says how
 much time is missing. Ages count by the cluster's clock, and an alarm counts only what is proven of them.
 """
 
@@ -19,40 +19,27 @@ from kgctl.watch.rows import is_left, key_of, lagging
 from kgctl.watch.silence import is_silent, rebalancing, silent_members
 from kgctl.watch.tracker import GroupTracker, has_offsets
 
-# A partition with lag is stalled if its commit has not moved for this long; a group with lag is stopped if it has had no
-# members for this long. Kafka Connect sinks and many jobs with checkpoints commit once a minute.
-STALLED_S = 90.0
-# For the same reason, a group that has been Stable with records to read for this long and has no commit never commits.
-UNCOMMITTED_S = STALLED_S
-# Snapshots must cover this much time before growth of the lag means anything.
-GROWTH_SPAN_S = 30.0
-# Lag grows between two commits (every 5 s by default) without meaning. It must exceed the records of this many seconds.
-GROWTH_S = 6.0
-# A lag of more than the records of this many seconds is LAGGING even if it does not grow, unless it shrinks
-BEHIND_S = 90.0
-# because the group consumes this many times as fast as records arrive.
+# A group that consumes this many times as fast as records arrive is catching up.
 CATCHING_UP = 1.1
-# A group without members and commits for this long is unused. A consumer that died an hour ago is a fault.
-UNUSED_S = 86_400.0
 
 Times = Mapping[TopicPartition, int]
 """Milliseconds since 1970 by partition. Partitions with unknown times are absent."""
 NO_TIMES: Times = {}
 
 
-def health(tracker: GroupTracker, unread_since: Times = NO_TIMES, *, unused_after_s: float = UNUSED_S) -> Judgement:
+def health(tracker: GroupTracker, unread_since: Times = NO_TIMES) -> Judgement:
     """The judgement about a group after its snapshots so far. While evidence is missing, the reason says how much.
 
     `unread_since` has the timestamp of the oldest unread record of partitions with lag, where it is known.
     """
-    found = judge(tracker, unread_since, unused_after_s)
+    found = judge(tracker, unread_since)
     if found.health is not None or found.evidence is None:
         return found
     seen_s, needed_s = found.evidence
     return found._replace(reason=f"judging {seen_s:.0f}/{needed_s:.0f} s: {found.reason}")
 
 
-def judge(tracker: GroupTracker, unread_since: Times, unused_after_s: float) -> Judgement:
+def judge(tracker: GroupTracker, unread_since: Times) -> Judgement:
     """As `health`, with the reason alone. What people must act on first takes precedence."""
     group = tracker.group
     if group is None:
@@ -66,7 +53,7 @@ def judge(tracker: GroupTracker, unread_since: Times, unused_after_s: float) -> 
     elif group.members:
         found = _with_members(tracker, unread_since)
     else:
-        found = _without_members(tracker, unread_since, unused_after_s)
+        found = _without_members(tracker, unread_since)
     if found.health in (None, Health.OK) and (doubt := _past_end(tracker)) is not None:
         found = Judgement(None, doubt)
     return found._replace(uncommitted_records=tracker.uncommitted or None)
@@ -110,9 +97,9 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
         still_s = 0.0 if since_s is None else tracker.at_s - since_s
         commit_s = None if commit_ms is None else tracker.age_s(commit_ms)
         unread_s = None if unread_ms is None else tracker.age_s(unread_ms)
-        if commit_s is not None and unread_s is not None and min(commit_s, unread_s) >= STALLED_S:
+        if commit_s is not None and unread_s is not None and min(commit_s, unread_s) >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, commit_s, unread_s))
-        elif still_s >= STALLED_S:
+        elif still_s >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, max(still_s, commit_s or 0.0), None))
     if not found:
         return None
@@ -134,8 +121,8 @@ def _uncommitted(tracker: GroupTracker) -> Judgement:
     waited_s = max(map(tracker.age_s, group.unread_since.values()), default=0.0)
     seen_s = max(observed_s, min(tracker.proven_state_s, waited_s))
     text = f"no commit at all, up to {counted(tracker.uncommitted, 'unread record')} from the start of the log"
-    if seen_s < UNCOMMITTED_S:
-        return Judgement(None, text, Evidence(seen_s, UNCOMMITTED_S))
+    if seen_s < tracker.limits.stalled_s:
+        return Judgement(None, text, Evidence(seen_s, tracker.limits.stalled_s))
     return Judgement(Health.NEVER_COMMITTED, f"{text}; Stable for {span(max(seen_s, tracker.proven_state_s))}")
 
 
@@ -148,19 +135,19 @@ def _rewound(tracker: GroupTracker) -> Judgement:
 
 
 def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judgement:
-    """Growth of the lag shows in snapshots over GROWTH_SPAN_S with a commit; before, a lag that is young in time is fine."""
+    """Growth of the lag shows in snapshots over some time with a commit; before, a lag that is young in time is fine."""
     throughput = tracker.throughput
     rate_in, rate_out, span_s = throughput.rate_in, throughput.rate_out, throughput.span_s
-    observed_s = tracker.at_s - tracker.first_at_s
+    observed_s, limits = tracker.at_s - tracker.first_at_s, tracker.limits
     has_moved = _within(tracker, tracker.moved_at_s) or _within(tracker, tracker.caught_up_at_s)
-    if rate_in is not None and rate_out is not None and span_s >= GROWTH_SPAN_S and has_moved:
+    if rate_in is not None and rate_out is not None and span_s >= limits.growth_span_s and has_moved:
         return _measured(tracker, lag, rate_in, rate_out)
     if (young := _young(tracker, unread_since)) is not None:
         return Judgement(Health.OK, f"lag {lag:,}; {young}")
-    if has_moved or observed_s < GROWTH_SPAN_S:
-        seen_s, needed_s = min(span_s, GROWTH_SPAN_S), GROWTH_SPAN_S
+    if has_moved or observed_s < limits.growth_span_s:
+        seen_s, needed_s = min(span_s, limits.growth_span_s), limits.growth_span_s
     else:
-        seen_s, needed_s = min(observed_s, STALLED_S), STALLED_S
+        seen_s, needed_s = min(observed_s, limits.stalled_s), limits.stalled_s
     text = f"lag {lag:,}, whether it grows is not known yet"
     if (commit_s := _last_commit_s(tracker)) is not None:
         text = f"lag {lag:,}, last commit {span(commit_s)} ago; whether it grows is not known yet"
@@ -168,18 +155,19 @@ def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judg
 
 
 def _within(tracker: GroupTracker, at_s: float | None) -> bool:
-    return at_s is not None and tracker.at_s - at_s < STALLED_S
+    return at_s is not None and tracker.at_s - at_s < tracker.limits.stalled_s
 
 
 def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) -> Judgement:
-    throughput = tracker.throughput
+    throughput, limits = tracker.throughput, tracker.limits
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if rate_in:
-        is_growing = throughput.records_in - throughput.records_out > GROWTH_S * rate_in and throughput.is_lag_rising()
+        surplus = throughput.records_in - throughput.records_out
+        is_growing = surplus > limits.growth_s * rate_in and throughput.is_lag_rising()
         # Without any commit in this time it is the time between two commits, or the group will be STALLED soon.
         if throughput.records_out and is_growing:
             return Judgement(Health.LAGGING, f"lag {lag:,} grows by {rate(rate_in - rate_out)}: {text}")
-        if throughput.records_out and lag > BEHIND_S * rate_in and rate_out < CATCHING_UP * rate_in:
+        if throughput.records_out and lag > limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
             behind = f"equals {span(lag / rate_in)} of records and does not shrink"
             return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}")
     left_s = eta_s(lag, rate_in, rate_out)
@@ -196,11 +184,16 @@ def _young(tracker: GroupTracker, unread_since: Times) -> str | None:
     assert group is not None
     ages = [unread_since.get(key_of(row)) for row in lagging(group)]
     known = [tracker.apparent_age_s(at_ms) for at_ms in ages if at_ms is not None]
-    if max(known, default=0.0) >= BEHIND_S:
+    behind_s = tracker.limits.behind_s
+    if max(known, default=0.0) >= behind_s:
         return None
     if known and len(known) == len(ages):
         return f"the oldest unread record is from {span(max(known))} ago"
-    return f"no unread record is older than {span(BEHIND_S)}" if reads_recent(tracker, BEHIND_S) else None
+    return (
+        f"no unread record is older than {span(tracker.limits.behind_s)}"
+        if reads_recent(tracker, tracker.limits.behind_s)
+        else None
+    )
 
 
 def _last_commit_s(tracker: GroupTracker) -> float | None:
@@ -213,12 +206,12 @@ def _last_commit_s(tracker: GroupTracker) -> float | None:
 # --- groups without members ---
 
 
-def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s: float) -> Judgement:
+def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     group = tracker.group
     assert group is not None
     lag = tracker.lag or 0
     unused_s = _unused_s(tracker)
-    if group.state in EMPTY_STATES and unused_s is not None and unused_s >= unused_after_s:
+    if group.state in EMPTY_STATES and unused_s is not None and unused_s >= tracker.limits.unused_s:
         text = f"no members and no commits for {span(unused_s)}"
         return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text)
     if not lag:
@@ -246,9 +239,9 @@ def _without_members(tracker: GroupTracker, unread_since: Times, unused_after_s:
     waiting = [unread_since.get(key_of(row)) for row in lagging(group)]
     if waiting and None not in waiting:
         proven_s = min(proven_s, max(tracker.apparent_age_s(at_ms) for at_ms in waiting if at_ms is not None))
-    if proven_s >= STALLED_S:
+    if proven_s >= tracker.limits.stalled_s:
         return Judgement(Health.STOPPED, text)
-    return Judgement(None, text, Evidence(proven_s, STALLED_S))
+    return Judgement(None, text, Evidence(proven_s, tracker.limits.stalled_s))
 
 
 def _quiet_s(tracker: GroupTracker) -> float | None:

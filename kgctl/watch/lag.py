@@ -11,7 +11,8 @@ from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.lag import WORST_LAST, Confidence, LagFacts, LagRow, Retention
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted
-from kgctl.watch.health import CATCHING_UP, STALLED_S
+from kgctl.watch.health import CATCHING_UP
+from kgctl.watch.limits import LIMITS
 from kgctl.watch.rates import eta_s
 from kgctl.watch.rows import is_left, key_of
 
@@ -162,7 +163,7 @@ def _rate_out(course: Sequence[_Point], rate_in: _Rate | None) -> _Rate | None:
     changes = [later for before, later in pairwise(known) if later.row.current_offset != before.row.current_offset]
     if not changes:
         was_idle = rate_in is not None and not rate_in.per_s and last.row.lag == 0
-        return _Rate(0.0, _measured(span_s)) if span_s > 0 and (was_idle or span_s >= STALLED_S) else None
+        return _Rate(0.0, _measured(span_s)) if span_s > 0 and (was_idle or span_s >= LIMITS.stalled_s) else None
     if len(changes) > 1:
         between_s = changes[-1].at_s - changes[0].at_s
         return _Rate(_committed(changes[0], changes[-1]) / between_s, _measured(between_s))

@@ -9,8 +9,8 @@ from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.health import Judgement
 from kgctl.model.lag import LagFacts, LagRow
-from kgctl.watch.health import UNUSED_S
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
+from kgctl.watch.limits import LIMITS
 from kgctl.watch.standing import newest_ms, standing
 from kgctl.watch.tracker import generation_of, has_offsets
 
@@ -24,7 +24,9 @@ class Behind(NamedTuple):
     judgement: Judgement
 
 
-def behind_of(samples: Sequence[Sample], facts: LagFacts, *, unused_after_s: float = UNUSED_S) -> dict[str, Behind]:
+def behind_of(
+    samples: Sequence[Sample], facts: LagFacts, *, unused_after_s: float = LIMITS.unused_s
+) -> dict[str, Behind]:
     """By group; the groups of the newest sample that have partitions."""
     from kgctl.watch.doctor.facts import verdict_of
 
@@ -44,7 +46,7 @@ def overview(
     behind: Behind | None = None,
     *,
     cluster_ms: int | None = None,
-    unused_after_s: float = UNUSED_S,
+    unused_after_s: float = LIMITS.unused_s,
 ) -> GroupOverview:
     """The row of a group as it is at `wall_ms`; `cluster_ms` as for `standing`."""
     if behind is None:

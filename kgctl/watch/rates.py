@@ -16,8 +16,8 @@ WINDOW_S = 60.0
 SAMPLES = 15
 _SPACING_S = WINDOW_S / SAMPLES
 
-Sample = tuple[float, int, int, int]
-"""at_s, records in and out since the first snapshot, lag."""
+Sample = tuple[float, int, int, int, int]
+"""at_s, records in and out since the first snapshot, the lowest and the highest lag since the sample before."""
 
 
 class Throughput:
@@ -44,12 +44,14 @@ class Throughput:
             return
         self._total_in += records_in or 0
         self._total_out += records_out or 0
+        low = high = lag
         if len(samples) > 1 and samples[-1][0] - samples[-2][0] < _SPACING_S:
-            samples.pop()
-        samples.append((at_s, self._total_in, self._total_out, lag))
+            replaced = samples.pop()
+            low, high = min(low, replaced[3]), max(high, replaced[4])
+        samples.append((at_s, self._total_in, self._total_out, low, high))
         while len(samples) > 2 and samples[0][0] < at_s - WINDOW_S:
             samples.popleft()
-        from_s, from_in, from_out, _ = samples[0]
+        from_s, from_in, from_out = samples[0][:3]
         span_s = self.span_s = at_s - from_s
         self.records_in, self.records_out = self._total_in - from_in, self._total_out - from_out
         self.rate_in = None if records_in is None or not span_s else self.records_in / span_s
@@ -60,9 +62,9 @@ class Throughput:
 
         Infrequent commits make the lag a sawtooth; a sawtooth is not rising and must not raise an alarm.
         """
-        lags = [sample[3] for sample in self._samples]
-        older, newer = lags[: len(lags) // 2], lags[len(lags) // 2 :]
-        return bool(older) and min(newer) > max(older)
+        samples = list(self._samples)
+        older, newer = samples[: len(samples) // 2], samples[len(samples) // 2 :]
+        return bool(older) and min(sample[3] for sample in newer) > max(sample[4] for sample in older)
 
 
 def advance(before: int | None, now: int | None) -> int | None:

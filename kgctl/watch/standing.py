@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from broker.light_dataclasses import replace
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Judgement
-from kgctl.watch.health import NO_TIMES, UNUSED_S, Times, judge
+from kgctl.watch.health import NO_TIMES, Times, judge
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.tracker import GroupTracker
 
 
@@ -22,7 +23,7 @@ def standing(
     unread_since: Times = NO_TIMES,
     *,
     cluster_ms: int | None = None,
-    unused_after_s: float = UNUSED_S,
+    unused_after_s: float = LIMITS.unused_s,
 ) -> Judgement:
     """The judgement about a group as it is at `wall_ms`, ms since 1970 by our clock.
 
@@ -31,14 +32,14 @@ def standing(
     a commit may be old if no record has waited since. `cluster_ms` is the latest time that brokers are known to have
     reported: where the coordinator does not report its clock, only what it proves makes anything old.
     """
-    tracker = GroupTracker()
+    tracker = GroupTracker(Limits(unused_s=unused_after_s))
     if committed_at is not None and committed_at is not group.committed_at:
         group = replace(group, committed_at=committed_at)
     if group.error is None:
         tracker.add(0.0, wall_ms, group, cluster_ms)
     else:
         tracker.group = group
-    return judge(tracker, unread_since, unused_after_s)._replace(evidence=None)
+    return judge(tracker, unread_since)._replace(evidence=None)
 
 
 def newest_ms(groups: Iterable[GroupDescription]) -> int | None:

@@ -7,6 +7,7 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.clock_skew import ClockSkew
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rates import Throughput, paired
 
 GONE = ("NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -44,6 +45,7 @@ class GroupTracker:
         "lag",
         "least_ms",
         "left_over_lag",
+        "limits",
         "memberless_at_s",
         "moved_at_s",
         "moved_before_s",
@@ -57,7 +59,8 @@ class GroupTracker:
         "wall_ms",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.limits = limits
         self.group: GroupDescription | None = None
         self.at_s = self.first_at_s = 0.0
         self.wall_ms = 0

@@ -301,8 +301,8 @@ KGCTL_FAULTS = (
     fault(
         "a quiet topic is stalled",
         "watch/health.py",
-        "unread_s is not None and min(commit_s, unread_s) >= STALLED_S",
-        "unread_s is not None and max(commit_s, unread_s) >= STALLED_S",
+        "unread_s is not None and min(commit_s, unread_s) >= tracker.limits.stalled_s",
+        "unread_s is not None and max(commit_s, unread_s) >= tracker.limits.stalled_s",
         ("tests/kgctl/watch/test_standing.py",),
     ),
     fault(
@@ -315,7 +315,7 @@ KGCTL_FAULTS = (
     fault(
         "a lag that grows between two commits is LAGGING",
         "watch/health.py",
-        "throughput.records_in - throughput.records_out > GROWTH_S * rate_in and throughput.is_lag_rising()",
+        "surplus > limits.growth_s * rate_in and throughput.is_lag_rising()",
         "throughput.is_lag_rising()",
         ("tests/kgctl/watch/test_health.py",),
     ),
@@ -329,7 +329,7 @@ KGCTL_FAULTS = (
     fault(
         "a group that has just joined never commits",
         "watch/health.py",
-        "    if seen_s < UNCOMMITTED_S:\n",
+        "    if seen_s < tracker.limits.stalled_s:\n",
         "    if seen_s < 0:\n",
         ("tests/kgctl/watch/test_standing.py",),
     ),

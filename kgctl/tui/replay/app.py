@@ -13,6 +13,7 @@ from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.replay import ReplayFeed
 from kgctl.tui.replay.observer import ReplayObserver
 from kgctl.tui.replay.player import Player
+from kgctl.watch.limits import LIMITS, Limits
 
 # The recording is asked again after each move, and never by itself.
 NEVER_S = 1e9
@@ -35,8 +36,8 @@ class ReplayApp(KgctlApp):
         Binding("minus", "replay('change_speed', -1)", "Slower", show=False, priority=True, key_display="-"),
     ]
 
-    def __init__(self, feed: ReplayFeed, **options: Any) -> None:
-        observer = ReplayObserver(feed)
+    def __init__(self, feed: ReplayFeed, *, limits: Limits = LIMITS, **options: Any) -> None:
+        observer = ReplayObserver(feed, limits)
         super().__init__(feed, interval_s=NEVER_S, read_only=True, clock=feed.now_s, observer=observer, **options)
         self._replayed, self._observer = feed, observer
         self.player = Player(feed, observer, self._moved)

@@ -13,6 +13,7 @@ from kgctl.tui.feed.replay import Answers, RecordedFrame, Recording, ReplayFeed
 from kgctl.tui.feed.values import NotAValue
 from kgctl.tui.observer import in_slices
 from kgctl.watch.cluster import ClusterView, ClusterWatch
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.opened import OpenedGroup
 from kgctl.watch.tracker import GroupTracker
 
@@ -24,12 +25,13 @@ ALL = parts(AllGroups())[0]
 class ClusterFold:
     """All groups at a place of the recording. Checkpoints, which folds may share, make going back cheap."""
 
-    def __init__(self, recording: Recording, checkpoints: dict[int, bytes]) -> None:
+    def __init__(self, recording: Recording, checkpoints: dict[int, bytes], limits: Limits) -> None:
+        self._limits = limits
         self._recording, self._checkpoints = recording, checkpoints
         self._groups = {question: name for name, question in recording.groups_of(OneGroup.__name__).items()}
         self._all = Answers(recording, Snapshot, ALL)
         self._own: dict[str, Answers[GroupSnapshot]] = {}
-        self._watch = ClusterWatch()
+        self._watch = ClusterWatch(self._limits)
         self.view: ClusterView | None = None
         self.place = -1
 
@@ -51,7 +53,7 @@ class ClusterFold:
         best = numbers[at] if at >= 0 else -1
         if self.place <= place and self.place >= best:
             return
-        self.place, self._watch, self.view = -1, ClusterWatch(), None
+        self.place, self._watch, self.view = -1, ClusterWatch(self._limits), None
         if best >= 0:
             self._watch, self.view = pickle.loads(self._checkpoints[best])
             self.place = best
@@ -74,7 +76,8 @@ class ClusterFold:
 class GroupFold:
     """One group at a place of the recording: from the snapshots of all groups, and from its own once it was opened."""
 
-    def __init__(self, recording: Recording, name: str) -> None:
+    def __init__(self, recording: Recording, name: str, limits: Limits) -> None:
+        self._limits = limits
         self._recording, self._name = recording, name
         self._question = parts(OneGroup(name))[0]
         own = recording.places.get(self._question, [])
@@ -85,7 +88,7 @@ class GroupFold:
     def _start(self, *, is_opened: bool) -> None:
         self._all = Answers(self._recording, Snapshot, ALL)
         self._own = Answers(self._recording, GroupSnapshot, self._question)
-        self._tracker = GroupTracker()
+        self._tracker = GroupTracker(self._limits)
         self._found: OpenedGroup | None = None
         self._is_opened, self._next = is_opened, 0
 
@@ -128,12 +131,12 @@ class GroupFold:
 class ReplayObserver:
     """The observer of a recording, at the place of its feed."""
 
-    def __init__(self, feed: ReplayFeed) -> None:
-        self._feed = feed
+    def __init__(self, feed: ReplayFeed, limits: Limits = LIMITS) -> None:
+        self._feed, self._limits = feed, limits
         self._checkpoints: dict[int, bytes] = {}
-        self._cluster = ClusterFold(feed.recording, self._checkpoints)
+        self._cluster = ClusterFold(feed.recording, self._checkpoints, limits)
         self._groups: dict[str, GroupFold] = {}
-        self._ahead = ClusterFold(feed.recording, self._checkpoints)
+        self._ahead = ClusterFold(feed.recording, self._checkpoints, limits)
         self.events: tuple[int, ...] | None = None  # places of all events, once they are known
 
     async def cluster(self) -> ClusterView:
@@ -148,7 +151,7 @@ class ReplayObserver:
     async def group(self, name: str, *, whole_history: bool) -> OpenedGroup:
         fold = self._groups.get(name)
         if fold is None:
-            fold = self._groups[name] = GroupFold(self._feed.recording, name)
+            fold = self._groups[name] = GroupFold(self._feed.recording, name, self._limits)
         try:
             found = await fold.go(self._feed.place)
         except NotAValue as error:

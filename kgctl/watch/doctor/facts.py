@@ -10,8 +10,9 @@ from kgctl.model.health import Judgement
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, LagRow
 from kgctl.model.transactions import GroupHold
-from kgctl.watch.health import UNUSED_S, health
+from kgctl.watch.health import health
 from kgctl.watch.lag import Sample, lag_rows
+from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rows import key_of, lagging
 from kgctl.watch.standing import newest_ms, standing
 from kgctl.watch.tracker import GroupTracker
@@ -74,7 +75,7 @@ def facts_of(
     events: Sequence[GroupEventRow] | None,
     missing: Mapping[str, str],
     *,
-    unused_after_s: float = UNUSED_S,
+    unused_after_s: float = LIMITS.unused_s,
 ) -> Iterator[GroupFacts]:
     """The facts about each group of the newest sample that has no error, by group id; `events` are those of all groups."""
     newest = samples[-1]
@@ -115,7 +116,7 @@ def verdict_of(
     name: str,
     lag: LagFacts,
     *,
-    unused_after_s: float = UNUSED_S,
+    unused_after_s: float = LIMITS.unused_s,
     cluster_ms: int | None = None,
 ) -> Judgement:
     """What the samples show together with the times of unread records; `cluster_ms` as for `standing`."""
@@ -129,12 +130,12 @@ def verdict_of(
             unread[key] = lag.record_times[position]
     if len(samples) < 2:
         return standing(group, newest.wall_ms, None, unread, cluster_ms=cluster_ms, unused_after_s=unused_after_s)
-    tracker = GroupTracker()
+    tracker = GroupTracker(Limits(unused_s=unused_after_s))
     for sample in samples:
         known = sample.groups.get(name)
         if known is not None and known.error is None:
             tracker.add(sample.at_s, sample.wall_ms, known, cluster_ms)
-    return health(tracker, unread, unused_after_s=unused_after_s)
+    return health(tracker, unread)
 
 
 def _missing_about(group: GroupDescription) -> dict[str, str]:

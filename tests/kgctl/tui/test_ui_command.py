@@ -94,6 +94,12 @@ def test_rates_need_two_snapshots(our_cluster: Cluster, group_of_ours: str) -> N
     assert twice == once + 2, rows
 
 
+def test_a_group_is_unused_after_the_given_time(our_cluster: Cluster, group_of_ours: str) -> None:
+    options = ("--once", "-o", "json", "--unused-after", "1ms")
+    rows = json.loads(ui(our_cluster.bootstrap_servers, *options).stdout)["rows"]
+    assert next(row["verdict"] for row in rows if row["group"] == group_of_ours) == "UNUSED"
+
+
 @pytest.fixture
 def group_of_ours(our_cluster: Cluster) -> str:
     kgctl = Kgctl(our_cluster.bootstrap_servers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kgctl.model.failure import RowError
@@ -239,6 +239,7 @@ def test_a_group_that_catches_up_is_ok_and_has_an_eta() -> None:
     assert after(60, reading(0, 200, 100_000)).health is Health.OK
 
 
+@example(100, 7.0, 3.75)
 @given(st.integers(100, 5_000), st.floats(0.5, 5) | st.floats(5, 65), st.floats(1, 5))
 def test_infrequent_commits_raise_no_alarm(rate: int, every_s: float, step: float) -> None:
     """A consumer that keeps up has a sawtooth lag: zero after each commit, growing in between."""

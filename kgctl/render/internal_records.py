@@ -26,13 +26,22 @@ UNKNOWN = "unknown"
 
 def decoded_as(kind: str, *, as_json: bool) -> RecordFormat:
     """A format for the records of the topic that `kind` names. Records that cannot be decoded are shown in base64."""
-    decode = {OFFSETS: _offsets, TRANSACTIONS: _transaction, EVENTS: _event}[kind]
+    decode = _DECODERS[TOPICS[kind]]
     write = _json_line if as_json else _text_line
 
     def lines(partition: TopicPartition, records: Sequence[Record], log_append_time: bool) -> bytes:
         return "".join(write(partition, record, _safely(decode, record)) for record in records).encode()
 
     return lines
+
+
+def decoded(topic: str, record: Record) -> Decoded | None:
+    """A record of an internal topic; None for any other topic, and for what cannot be decoded."""
+    decode = _DECODERS.get(topic)
+    try:
+        return None if decode is None else decode(record)
+    except (DecodeError, ValueError):
+        return None
 
 
 def _safely(decode: Callable[[Record], Decoded], record: Record) -> Decoded:
@@ -141,6 +150,9 @@ def _transaction(record: Record) -> Decoded:
 def _event(record: Record) -> Decoded:
     group = bytes(record.key or b"").decode()
     return "group-event", {"group": group}, None if record.value is None else json.loads(bytes(record.value))
+
+
+_DECODERS = {TOPICS[OFFSETS]: _offsets, TOPICS[TRANSACTIONS]: _transaction, TOPICS[EVENTS]: _event}
 
 
 def _fields(message: Struct) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from kgctl.tui.dialogs.plan import PlanDialog
 from kgctl.tui.dialogs.undo import UndoDialog
 from kgctl.tui.feed.connecting import Connect
 from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.feed.records import Records, newest
 from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
 from kgctl.tui.finder.ranking import Found, Source
@@ -37,6 +38,7 @@ from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.polled import ClusterScreen, PolledScreen
+from kgctl.tui.screens.records import RecordsScreen
 from kgctl.tui.screens.topics import TopicsScreen
 from kgctl.tui.switching import Switch
 from kgctl.tui.themes import DARK, THEMES
@@ -228,6 +230,11 @@ class KgctlApp(App[None]):
 
     def open_topic(self, topic: str) -> None:
         self.push_screen(TopicsScreen(topic))
+
+    def open_records(self, topic: str, partition: int, group: str | None = None) -> None:
+        self.push_screen(
+            RecordsScreen(newest(topic, partition) if group is None else Records(topic, partition, group=group))
+        )
 
     def _prompt(self, text: str) -> None:
         for line in self.screen.query(KeyLine):

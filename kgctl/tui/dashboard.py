@@ -48,6 +48,10 @@ class Dashboard(Protocol):
         """Show the cluster of a context, or the one of the command line, with None; everything about the old one is dropped."""
         ...
 
+    def open_records(self, topic: str, partition: int, group: str | None = None) -> None:
+        """Show the records around the committed offset of the group, or without one the newest records."""
+        ...
+
     @property
     def cluster(self) -> ClusterView | None:
         """The newest view of all groups; None until the background has one."""

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from broker.light_dataclasses import dataclass
 from kgctl.tui.screens.contexts import ContextsScreen
 from kgctl.tui.screens.events import EventsScreen
+from kgctl.tui.screens.records import RecordsScreen
 from kgctl.tui.screens.topics import TopicsScreen
 from kgctl.tui.screens.transactions import TransactionsScreen
 
@@ -31,6 +32,7 @@ PLACES: tuple[Place, ...] = (
     Place("e", "Events", EventsScreen),
     Place("c", "Contexts", ContextsScreen),
     Place("x", "Transactions", TransactionsScreen),
+    Place("r", "Records", RecordsScreen),
 )
 
 

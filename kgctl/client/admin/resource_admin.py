@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from kgctl.client.admin.session import Session
 
 if TYPE_CHECKING:
+    from kgctl.client.admin.browse import Browsed, Where
     from kgctl.client.admin.configs import OwnValue, Resource
     from kgctl.client.admin.quotas import Entity
     from kgctl.client.admin.record_deletions import Cut
     from kgctl.client.admin.stored_topics import Stored
     from kgctl.client.net.errors import KgctlError
+    from kgctl.model.browsed import LogBounds
     from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
     from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
     from kgctl.model.failure import RowError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from kgctl.model.peek import PeekRow
     from kgctl.model.quotas import QuotaChange, QuotaRow
     from kgctl.model.record_deletions import RecordDeletion
+    from kgctl.model.topic_partition import TopicPartition
 
 
 class ResourceAdmin(Session):
@@ -93,6 +96,16 @@ class ResourceAdmin(Session):
         from kgctl.client.admin import peek
 
         return self.run(peek.peek(self.cluster, group, topics, before, after))
+
+    def browse(self, key: TopicPartition, where: Where, before: int, after: int) -> Browsed:
+        from kgctl.client.admin import browse
+
+        return self.run(browse.browse(self.cluster, key, where, before, after))
+
+    def log_bounds(self, key: TopicPartition, group: str | None = None) -> LogBounds:
+        from kgctl.client.admin import browse
+
+        return self.run(browse.bounds(self.cluster, key, group))
 
     def list_quotas(self, entity: Entity, *, strict: bool = False) -> list[QuotaRow]:
         from kgctl.client.admin import quotas

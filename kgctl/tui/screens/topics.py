@@ -186,6 +186,10 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         if event.rows is self.topics.table:
             self.partitions.table.focus()
+        elif event.rows is self.partitions.table:
+            row: WatchedTopicPartition = event.row
+            behind = next((one.group for one in row.readers if one.committed is not None), None)
+            self.dashboard.open_records(row.topic, row.partition, behind)
         elif event.rows is self.readers.table:
             self.dashboard.open_group(event.row.group)
 

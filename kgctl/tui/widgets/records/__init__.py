@@ -1,0 +1,1 @@
+"""The regions of the screen of records."""

@@ -502,7 +502,7 @@ KGCTL_FAULTS = (
         WEB,
     ),
     fault(
-        "a session outlives its server",
+        "a session outlives its page",
         "tui/web/driver.py",
         "        if not self.exit_event.is_set():\n",
         "        if self.exit_event.is_set():\n",

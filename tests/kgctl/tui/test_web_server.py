@@ -278,6 +278,25 @@ def test_sessions_end_with_a_killed_server_and_no_other_user_sees_the_token() ->
 
 
 @pytest.mark.timeout(60)
+def test_a_session_ends_by_itself_when_its_page_is_closed() -> None:
+    async def inside() -> None:
+        command = [sys.executable, "-m", "kgctl", "ui", "--web", "--bootstrap", "127.0.0.1:1"]
+        # The server would wait for longer than the test before it sends a signal.
+        session = Session(command, {**os.environ, "_KGCTL_UI_SESSION": "1"}, ending_s=600)
+        frames = bytearray()
+
+        async def show(content: bytes) -> None:
+            frames.extend(content)
+            if b"No answer from" in frames:
+                session.end()
+
+        await asyncio.wait_for(session.run((100, 30), show), 30)
+        assert session.failure is None
+
+    asyncio.run(inside())
+
+
+@pytest.mark.timeout(60)
 def test_pages_are_read_only_unless_actions_are_allowed_and_the_server_leaves_nothing() -> None:
     async def inside() -> None:
         with program() as running:

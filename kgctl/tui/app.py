@@ -45,6 +45,7 @@ from kgctl.tui.themes import DARK, THEMES
 from kgctl.tui.widgets.frame.glyphs import AsciiOnly
 from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.frame.zoom import Zoom
+from kgctl.watch.baseline import Baseline
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.limits import LIMITS, Limits
 
@@ -81,6 +82,7 @@ class KgctlApp(App[None]):
         Binding("p", "pause", "Pause", show=False),
         Binding("U", "undo", "Undo a change", show=False),
         Binding("ctrl+r", "refresh_now", "Refresh now", show=False),
+        Binding("B", "baseline", "Compare with this moment from now on, or no longer", show=False),
         Binding("A", "toggle_bell", "Ring the bell when a group needs you, or not", show=False),
         Binding("t", "next_theme", "Next theme", show=False),
         Binding("g", "await_place", "Go to a screen, by its letter", show=False, key_display="gg"),
@@ -112,6 +114,7 @@ class KgctlApp(App[None]):
         self.rings = False
         self.alert_command: Sequence[str] | None = None
         self._alerts: Alerts | None = None
+        self.baseline: Baseline | None = None
         self.first_group = group
         self.background = self._background_of(observer or LiveObserver(feed, limits))
         self._failure: Exception | None = None
@@ -158,6 +161,7 @@ class KgctlApp(App[None]):
         self.background.polling.is_paused = self.is_paused
         if self._alerts is not None:
             self._alerts.forget()
+        self.baseline = None
         for _ in self.screen_stack[1:]:
             self.pop_screen()
         # Textual gives the first screen no callback for its result, and cannot switch a screen without one.
@@ -254,7 +258,7 @@ class KgctlApp(App[None]):
         if self._alerts is not None:
             self._alerts.add(view)
         if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
-            self.screen.cluster_answered(view)
+            self.screen.hear(view)
 
     def _cluster_failed(self, error: KgctlError) -> None:
         if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
@@ -275,6 +279,11 @@ class KgctlApp(App[None]):
     def action_await_place(self) -> None:
         self._awaits_place = True
         self._prompt("   ".join(f"{PREFIX}{place.letter} {place.name}" for place in PLACES))
+
+    def action_baseline(self) -> None:
+        self.baseline = Baseline(self.cluster) if self.baseline is None and self.cluster is not None else None
+        for screen in self._polled()[-1:]:
+            screen.show_again()
 
     def action_toggle_bell(self) -> None:
         if self._alerts is not None:
@@ -353,7 +362,7 @@ class KgctlApp(App[None]):
 
     def _tick(self) -> None:
         for screen in self._polled():
-            screen.tick()
+            screen.show_header()
 
 
 _dashboard: type[Dashboard] = KgctlApp  # checked by mypy

@@ -7,6 +7,7 @@ from typing import Protocol
 from kgctl.tui.background import Background
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.protocol import Feed
+from kgctl.watch.baseline import Baseline
 from kgctl.watch.cluster import ClusterView
 
 
@@ -22,6 +23,11 @@ class Dashboard(Protocol):
     read_only: bool
     is_paused: bool
     home: ClusterLabel
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """The moment that tables compare with, if the user has set one."""
+        ...
 
     def now_s(self) -> float:
         """Monotonic seconds, of the clock by which ages are computed."""

@@ -61,7 +61,7 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         self.needs_you, self.lag, self.events = NeedsYou(), LagPanel(), EventsPanel()
         self.panel: TablePanel[WatchedGroup] = TablePanel(
             "Groups",
-            columns(self._trend, self._why),
+            columns(self._trend, self._why, self._since, lambda: self.dashboard.baseline is not None),
             key=lambda row: row.group,
             fields=self._fields(),
             look=lambda row: look(row.health),
@@ -130,6 +130,13 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
             return ""
         heights = levels(fitted(self._view.lags(row.group), width), row.rate_in)
         return area(heights, 1)[0]
+
+    def _since(self, row: WatchedGroup) -> tuple[int | None, int | None]:
+        """By how much the lag has grown, and how many records were read since the baseline."""
+        baseline, group = self.dashboard.baseline, self._description(row)
+        if baseline is None or group is None:
+            return None, None
+        return baseline.lag_since(row), baseline.read_since(group)
 
     def _why(self, row: WatchedGroup, width: int) -> str:
         return why(row, has_verdict="verdict" in self.rows.visible_columns)

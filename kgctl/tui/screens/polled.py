@@ -49,6 +49,7 @@ class PolledScreen(Screen[None], Generic[T]):
         *[Binding(str(number), f"zoom({number})", "", show=False) for number in range(2, 10)],
         Binding("tab", "next_panel(1)", "Next panel", show=False),
         Binding("shift+tab", "next_panel(-1)", "Previous panel", show=False),
+        Binding("F", "freeze", "Freeze the screen, or show new data again", show=False),
         Binding("y", "copy", "Copy the name, the row or a command", show=False),
     ]
 
@@ -64,6 +65,8 @@ class PolledScreen(Screen[None], Generic[T]):
         )
         self._worker: Worker[None] | None = None
         self.zoom = Zoom(self)
+        self.is_frozen = False
+        self._shown_at_s: float | None = None
 
     @property
     def polling(self) -> Polling[T]:
@@ -142,10 +145,17 @@ class PolledScreen(Screen[None], Generic[T]):
     def _tick_on_top(self) -> None:
         # A change on a covered screen would redraw all of the screen above it.
         if self.app.screen is self:
-            self.tick()
+            if self.is_frozen:
+                self.show_header()
+            else:
+                self.tick()
 
     def tick(self) -> None:
-        """Update what changes with time alone, such as the age of the data."""
+        """Update what changes with time alone, such as durations."""
+        self.show_header()
+
+    def show_header(self) -> None:
+        """Show how old the data are, and what else the header says."""
         dashboard, polling = self.dashboard, self.polling
         now_s = dashboard.now_s()
         self.query_one(Header).show(
@@ -158,12 +168,22 @@ class PolledScreen(Screen[None], Generic[T]):
             paused=dashboard.is_paused,
             read_only=dashboard.read_only,
             replay=dashboard.replay,
+            frozen_at_s=self._shown_at_s if self.is_frozen else None,
+            baseline_ms=dashboard.baseline.wall_ms if dashboard.baseline is not None else None,
         )
         for bar in self.query(ReplayBar):
             bar.show(dashboard.replay_details)
         self.query_one(Unreachable).show(dashboard.feed.cluster, polling.freshness, now_s)
 
+    def hear(self, view: ClusterView) -> None:
+        """The background has a new view of all groups."""
+        if not self.is_frozen:
+            self.cluster_answered(view)
+
     def _on_answer(self, answer: T) -> None:
+        if self.is_frozen:
+            return
+        self._shown_at_s = self.polling.freshness.answered_at_s
         self._show_contents(True)
         self.answered(answer)
         self.tick()
@@ -209,6 +229,23 @@ class PolledScreen(Screen[None], Generic[T]):
             self.focus_next()
         else:
             self.focus_previous()
+
+    # ---- freezing
+
+    def action_freeze(self) -> None:
+        """The screen stands still while the dashboard keeps watching; then it shows the newest data."""
+        if self.polling.last is None:
+            return
+        self.is_frozen = not self.is_frozen
+        self.show_again()
+
+    def show_again(self) -> None:
+        """Show the newest data, unless the screen is frozen."""
+        self.show_header()
+        if self.polling.last is not None and not self.is_frozen:
+            self._on_answer(self.polling.last)
+            if self.dashboard.cluster is not None:
+                self.hear(self.dashboard.cluster)
 
     # ---- copying
 

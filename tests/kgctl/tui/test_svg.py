@@ -203,6 +203,11 @@ def test_the_finder(groups_screen) -> None:
     assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["colon", *"order", "down"])
 
 
+@pytest.mark.parametrize("size", [SMALL, MIDDLE])
+def test_a_frozen_screen_with_a_baseline(groups_screen, size) -> None:
+    assert groups_screen(snapshots.watched_for_a_while()[2:], size, ["B", "F"], after_s=12.0)
+
+
 def test_the_menu_that_copies(groups_screen) -> None:
     assert groups_screen([snapshots.snapshot(snapshots.every_state())], MIDDLE, ["y", "j"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from textual.content import Content
 from textual.widget import Widget
@@ -24,6 +25,7 @@ class Header(Widget):
 
     DEFAULT_CSS = """
     Header { height: 1; background: $panel; color: $foreground; }
+    Header.-frozen { background: $primary; color: $background; text-style: bold; }
     Header.-lost { background: $error; color: $background; text-style: bold; }
     """
 
@@ -53,14 +55,21 @@ class Header(Widget):
         paused: bool,
         read_only: bool,
         replay: str | None = None,
+        frozen_at_s: float | None = None,
+        baseline_ms: int | None = None,
     ) -> None:
         """`facts` are about the cluster, `headline` is what the screen has to say; both in the order of importance.
 
-        `replay` is where a recording stands; it replaces the age of the data.
+        `replay` is where a recording stands; it replaces the age of the data. `frozen_at_s` is the time of the data on a frozen screen.
         """
         self._cluster, self._facts, self._headline = cluster, facts, headline
         state = _state(fresh, now_s, interval_s, paused=paused) if replay is None else replay
-        self._marks = [*([READ_ONLY] if read_only else []), state]
+        if frozen_at_s is not None:
+            old = f"{SEPARATOR}{_old(now_s - frozen_at_s)}" if replay is None else ""
+            state = f"{glyphs.PAUSED} FROZEN{old}" + (f"   {state}" if replay is not None or fresh.is_lost else "")
+        since = [] if baseline_ms is None else [f"{glyphs.RISING}{glyphs.FALLING} since {_clock(baseline_ms)}"]
+        self._marks = [*([READ_ONLY] if read_only else []), *since, state]
+        self.set_class(frozen_at_s is not None, "-frozen")
         self.set_class(fresh.is_lost, "-lost")
         shown = (cluster, tuple(facts), tuple(headline), tuple(self._marks))
         if shown != self._shown:
@@ -113,7 +122,7 @@ def _state(fresh: Freshness, now_s: float, interval_s: float, *, paused: bool) -
     """Whether the data are live, and how old they are otherwise. The glyph says the same as the word."""
     age = ""
     if fresh.answered_at_s is not None:
-        age = f"{cells.duration(float(int(max(0.0, now_s - fresh.answered_at_s))))} old"
+        age = _old(now_s - fresh.answered_at_s)
     if fresh.error is not None:
         since = cells.duration(now_s - (fresh.failed_at_s if fresh.failed_at_s is not None else now_s))
         retrying = "" if fresh.error.is_final else ", retrying"
@@ -129,3 +138,11 @@ def _state(fresh: Freshness, now_s: float, interval_s: float, *, paused: bool) -
     if age_s >= max(1.0, interval_s + fresh.took_s):
         return f"{glyphs.GOOD} {age}"
     return f"{glyphs.GOOD} live {cells.age(interval_s)}"
+
+
+def _old(seconds: float) -> str:
+    return f"{cells.duration(float(int(max(0.0, seconds))))} old"
+
+
+def _clock(wall_ms: int) -> str:
+    return f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%H:%M:%S}"

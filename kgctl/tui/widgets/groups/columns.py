@@ -10,7 +10,7 @@ from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.table import catalogue
-from kgctl.tui.widgets.table.columns import Column
+from kgctl.tui.widgets.table.columns import Column, R
 from kgctl.watch.figures import counted
 
 _NEEDS_TWO = "needs two refreshes"
@@ -27,11 +27,15 @@ SHORT_STATES = {
 
 
 def columns(
-    trend: Callable[[WatchedGroup, int], str], why: Callable[[WatchedGroup, int], str]
+    trend: Callable[[WatchedGroup, int], str],
+    why: Callable[[WatchedGroup, int], str],
+    since: Callable[[WatchedGroup], tuple[int | None, int | None]] = lambda _: (None, None),
+    has_since: Callable[[], bool] = lambda: False,
 ) -> list[Column[WatchedGroup]]:
     """At a width of 80, the name, the state, the lag, its trend and why; more columns appear as the width grows.
 
-    `trend` draws ten minutes of lag into a number of cells, `why` has the verdict with its reason.
+    `trend` draws ten minutes of lag into a number of cells, `why` has the verdict with its reason. `since` says by how much the lag
+    has grown and how many records were read since a moment; `has_since`: whether there is one.
     """
     return [
         Column("group", "GROUP", _name, 14, flex=5, most=60, style=_unused, order=lambda row: row.group),
@@ -42,6 +46,8 @@ def columns(
         catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, from_room=WIDE),
         catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 4),
         catalogue.number("lag", "LAG", lambda row: row.lag, _whole, 9),
+        change("lag-since", "LAG +/-", lambda row: since(row)[0], has_since),
+        change("read-since", "READ +/-", lambda row: since(row)[1], has_since),
         Column("trend", "10 MIN", _dim, 8, flex=1, most=20, style=_trend_style, drawn=trend, priority=3),
         catalogue.rate("in", "IN/s", lambda row: row.rate_in, 7),
         catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 6),
@@ -49,6 +55,25 @@ def columns(
         catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, from_room=WIDE),
         Column("why", "WHY", _word, 20, flex=8, most=140, style=_unused, drawn=why),
     ]
+
+
+def change(key: str, title: str, of: Callable[[R], int | None], is_wanted: Callable[[], bool]) -> Column[R]:
+    """By how much a number has changed since the moment that the user has set."""
+    return Column(
+        key,
+        title,
+        lambda row: signed(of(row)),
+        9,
+        right=True,
+        style=lambda row: "" if of(row) else "dim",
+        order=of,
+        falling=True,
+        is_wanted=is_wanted,
+    )
+
+
+def signed(number: int | None) -> str:
+    return f"+{_whole(number)}" if number is not None and number > 0 else _whole(number)
 
 
 def behind_s(row: WatchedGroup) -> float | None:

@@ -19,6 +19,7 @@ class Column(Generic[R]):
     `from_room`: the table must have this many cells. `style` returns one of
     Rows.STYLES or "". `order` returns the sort key; None sorts last, and a column without `order` cannot be sorted by.
     `falling`: sorting by this column starts with the largest value. `drawn` replaces `text` where the width matters.
+    `is_wanted`: the column is left out while it returns False.
     """
 
     key: str
@@ -34,6 +35,7 @@ class Column(Generic[R]):
     priority: int = 0
     from_room: int = 0
     drawn: Callable[[R, int], str] | None = None
+    is_wanted: Callable[[], bool] | None = None
 
     def cell(self, row: R, width: int) -> str:
         """The text for a cell of this width."""

@@ -103,7 +103,7 @@ class Rows(CursorView, Generic[R]):
         self.gone = ""
         self._sorted: Column[R] | None = None
         self._descending = False
-        self._layout_at: tuple[int, list[tuple[Column[R], int]]] = (-1, [])
+        self._layout_at: tuple[object, list[tuple[Column[R], int]]] = (None, [])
         self._rendered: dict[int, Strip] = {}
 
     # ---- contents
@@ -253,8 +253,9 @@ class Rows(CursorView, Generic[R]):
 
     def _laid_out(self) -> list[tuple[Column[R], int]]:
         room = self.scrollable_content_region.width - self._gutter
-        if self._layout_at[0] != room:
-            self._layout_at = (room, laid_out(self.columns, room))
+        wanted = [column for column in self.columns if column.is_wanted is None or column.is_wanted()]
+        if self._layout_at[0] != (room, len(wanted)):
+            self._layout_at = ((room, len(wanted)), laid_out(wanted, room))
         return self._layout_at[1]
 
     def render_line(self, y: int) -> Strip:

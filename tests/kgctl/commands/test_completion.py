@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 
 from kgctl.app import app
 from kgctl.commands.completion.candidates import Wanted, candidates
+from kgctl.commands.completion.live_names import FAILED_S
 from kgctl.commands.completion.name_cache import NameCache
 from kgctl.commands.completion.place import Place
 from kgctl.commands.completion.shell_words import insertion, read_line
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
+from tests.harness.running import until
 from tests.harness.terminal import terminal
 from tests.kgctl.contexts.folders import Home
 
@@ -223,6 +225,21 @@ def test_names_and_failures_are_used_again_for_some_seconds(
             if (again := asked(words, environment)) == ["names", *found]:
                 break
         assert again == ["names", *found]
+
+
+def test_a_cluster_that_is_away_is_not_asked_again_for_some_seconds(tmp_path: Path) -> None:
+    environment = {"KGCTL_BOOTSTRAP": "127.0.0.1:1", "XDG_CACHE_HOME": str(tmp_path)}
+    words, folder = ["topics", "describe", ""], tmp_path / "kgctl" / "completion"
+    assert asked(words, environment) == ["names"]
+    (file,) = until(lambda: list(folder.glob("*.json")) if folder.exists() else [])
+    for _ in range(3):
+        began = time.time()
+        kept = json.dumps({"names": None, "at": began})
+        file.write_text(kept)
+        assert asked(words, environment) == ["names"]
+        # Who asks notes the failure in the file.
+        # A busy machine may need longer than these seconds.
+        assert file.read_text() == kept or time.time() - began > FAILED_S
 
 
 @pytest.mark.parametrize(("age_s", "is_known"), [(86_000, True), (86_401, False), (-60, False)])

@@ -20,6 +20,7 @@ NEEDS_TIMES = frozenset({"verdict", "time_lag"})
 NEEDS_STORED_FACTS = frozenset({"verdict", "commit_age", "generation"})
 NEEDS_TOPICS = frozenset({"unassigned"})
 COUNTS_LAG = frozenset({"lag", "max_lag"})
+OF_OFFSETS = COUNTS_LAG | NEEDS_TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Known:
 def is_absent(group: GroupDescription) -> bool:
     """Whether the group does not exist: old brokers say so with the state Dead."""
     return is_gone(group.error) or (group.error is None and group.state == DEAD)
+
+
+def is_unused(group: GroupDescription) -> bool:
+    """Whether the group has neither members nor offsets, as after all its offsets were deleted."""
+    return group.error is None and not group.members and not group.partitions
 
 
 def observe(name: str, wanted: Iterable[Reference], known: Known) -> dict[Reference, Value]:

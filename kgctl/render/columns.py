@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from typing import Any
@@ -128,3 +128,17 @@ def layout_by_fields(row: type) -> Layout:
     """A column for each field of the row."""
     names = (field.name for field in fields(row))
     return Layout(row, tuple(Column(name.upper().replace("_", "-"), name) for name in names))
+
+
+def layout_by_values(rows: Sequence[Any]) -> Layout:
+    """The same for rows of any shape: texts may be shortened, and if that is not enough, the last columns are left out."""
+    plain = layout_by_fields(type(rows[0]))
+    columns = [
+        replace(
+            column,
+            fit=Fit.SHORTEN if any(isinstance(column.of(row), str) for row in rows) else Fit.WHOLE,
+            rank=RELUCTANTLY + len(plain.columns) - number if number else None,
+        )
+        for number, column in enumerate(plain.columns)
+    ]
+    return replace(plain, columns=tuple(columns))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from kgctl.render.columns import Layout, layout_by_fields
+from kgctl.render.columns import Layout, layout_by_values
 
 # Where the tables are, and the first words of their kinds: a kind is searched there first, so that the others are not loaded.
 _PLACES = {
@@ -50,7 +50,7 @@ def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
     """The layout of the kind; for a kind without one, the fields of the rows in order."""
     if kind in LAYOUTS:
         return LAYOUTS[kind]
-    return layout_by_fields(type(rows[0])) if rows else Layout(None, ())
+    return layout_by_values(rows) if rows else Layout(None, ())
 
 
 def _at(place: str) -> Mapping[str, Layout]:

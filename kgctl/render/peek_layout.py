@@ -32,7 +32,10 @@ def _key(row: PeekRow) -> str | None:
 
 
 def _value(row: PeekRow) -> str | None:
-    return None if row.offset is None else _content(row.value, row.value_base64)
+    if row.offset is not None:
+        return _content(row.value, row.value_base64)
+    # Without a record, why there is none: the end of the sentence that is also on stderr.
+    return f"({row.note.rpartition(': ')[2]})" if row.note else None
 
 
 def _headers(row: PeekRow) -> str | None:

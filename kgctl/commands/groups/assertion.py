@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
 
 from kgctl.commands.groups.condition_report import EXPLANATION, For, Junit, grammar, parsed, reporting, row_of
-from kgctl.commands.groups.condition_values import Observer
+from kgctl.commands.groups.condition_values import Observed, Observer
 from kgctl.commands.groups.selection import Groups, Match, Selection
 from kgctl.commands.shared.arguments import only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.patterns import parse_pattern
 from kgctl.commands.shared.settings import settings
+from kgctl.conditions.observation import OF_OFFSETS, is_unused
 from kgctl.conditions.syntax import references
+from kgctl.conditions.variables import Reference
+from kgctl.render import note
+from kgctl.watch.figures import counted
 
 EPILOG = (
     grammar()
@@ -42,7 +47,8 @@ def assert_(
 
     Exit code 0 if it holds for all groups, 3 if not (FAILED has the smallest parts that do not hold, with the last values),
     5 if groups do not exist. A group that does not exist has the state Dead, no members, and no other known value.
-    In GitHub Actions, each failure is an annotation as well.
+    With --match or --all, a condition about lag leaves out groups with neither members nor offsets. In GitHub Actions, each
+    failure is an annotation as well.
     """
     tree = parsed(condition)
     only_one({"GROUP": groups, "--match": match, "--all": all_groups})
@@ -56,4 +62,18 @@ def assert_(
         with chosen.admin() as admin:
             names = selection.groups(admin)
             found = Observer(admin, chosen, references(tree)).observe(names)
+        if selection.is_listed:
+            names = _with_offsets(names, found, [*references(tree)])
         report.conclude([row_of(tree, found[name]) for name in names], selection.errors)
+
+
+def _with_offsets(names: list[str], found: Mapping[str, Observed], wanted: Iterable[Reference]) -> list[str]:
+    """The groups without those that nobody uses: they have neither members nor offsets, and so no lag to judge."""
+    if all(one.name not in OF_OFFSETS for one in wanted):
+        return names
+    unused = [name for name in names if is_unused(found[name].group)]
+    if not unused or len(unused) == len(names):
+        return names
+    shown = ", ".join(f"'{name}'" for name in unused[:10]) + (", ..." if len(unused) > 10 else "")
+    note(f"Left out {counted(len(unused), 'group')} with neither members nor offsets: {shown}.")
+    return [name for name in names if name not in set(unused)]

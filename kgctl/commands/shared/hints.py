@@ -11,6 +11,9 @@ def improve(error: Any) -> None:
     if option is None or ctx is None:
         return
     hint = _hint(option, ctx)
+    longer = sorted({name for one in ctx.command.params for name in one.opts if len(option) > 2 and name.startswith(option)})
+    if longer and error.possibilities is not None:
+        error.possibilities = longer
     if hint:
         error.message = f"No such option: {option}. {hint}"
         error.possibilities = None

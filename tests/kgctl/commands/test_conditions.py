@@ -114,6 +114,21 @@ def test_several_groups_are_checked_by_name_and_by_pattern(kgctl: Kgctl, topic: 
     assert (none.exit_code, none.stderr) == (5, "Error: No group matches 'no-such-group'.\n")
 
 
+def test_a_group_that_nobody_uses_fails_no_condition_about_the_lag_of_all(kgctl: Kgctl, topic: str) -> None:
+    stem = fresh("etl")
+    done, unused = f"{stem}-done", f"{stem}-unused"
+    kgctl.commit(done, topic, p0=10)
+    with member_of(kgctl, unused, {topic: [0]}):
+        pass
+    result = kgctl("groups", "assert", "--match", f"{stem}-.*", "--for", "lag == 0", "-o", "name")
+    assert (result.exit_code, result.stdout) == (0, f"{done}\n"), result.stderr
+    assert f"Left out 1 group with neither members nor offsets: '{unused}'.\n" in result.stderr
+    # Nothing is left out of what the group itself can show, nor if nothing else is left.
+    assert kgctl("groups", "assert", "--match", f"{stem}-.*", "--for", "state == Stable").exit_code == 3
+    for chosen in ([unused], ["--match", unused]):
+        assert kgctl("groups", "assert", *chosen, "--for", "lag == 0").exit_code == 3
+
+
 def test_records_that_were_never_committed_are_not_taken_for_read(kgctl: Kgctl, topic: str) -> None:
     group = fresh("g")
     kgctl.commit(group, topic, p0=10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import make_dataclass
+
 import pytest
 from rich.cells import cell_len
 
@@ -20,7 +22,7 @@ from kgctl.model.transactions import (
     TransactionRow,
 )
 from kgctl.render.fitting import Fitted, ellipsis_for, fit, shorten
-from kgctl.render.layouts import LAYOUTS
+from kgctl.render.layouts import LAYOUTS, layout_of
 
 OWNER = "rdkafka-0d5c8a52-9d5c-4a7e-b7a5-5f0c1f6f2b11"
 OWNED = PartitionLag("payments", "orders", 0, 3, 90, 100, 10, OWNER, "/10.0.0.1", "rdkafka")
@@ -38,6 +40,15 @@ def test_eighty_columns_hold_the_lag_and_its_owner() -> None:
         "payments orders 0         90             100            10  rdkafka-0d…c1f6f2b11\n"
     )
     assert (found.left_out, found.shortened) == (("HOST", "CLIENT-ID"), True)
+
+
+def test_rows_of_any_shape_fit_with_their_first_columns() -> None:
+    names = [f"c{number}" for number in range(12)]
+    row = make_dataclass("Row", names)(7, "x" * 500, *[f"{name} of this row" for name in names[2:]])
+    found = fit([row], layout_of("store-query", [row]), False, 80)
+    assert max(map(cell_len, found.text.splitlines())) <= 80
+    assert found.left_out == ("C8", "C9", "C10", "C11")
+    assert found.text.splitlines()[1].split()[0] == "7"
 
 
 def test_a_table_that_fits_without_kafkas_padding_is_whole() -> None:

@@ -20,6 +20,10 @@ ACLS = [
     Binding(ResourceType.TRANSACTIONAL_ID, _LITERAL, "x", "User:b", "10.0.0.1", Operation.ALL, _ALLOW),
     Binding(ResourceType.GROUP, _LITERAL, "g", "User:b", "10.0.0.1", Operation.ALL, _ALLOW),
 ]
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 CASES: list[Case] = [
     ["--list"],
     ["--list", "--topic", "t"],

@@ -73,15 +73,9 @@ def test_other_tools_print_the_same(
     assert not differences, "\n".join(differences)
 
 
-AUTHORIZED = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",
-}
-
-
 @pytest.fixture(scope="module")
 def with_acls() -> Iterator[ReferenceKafka]:
-    with ReferenceKafka(AUTHORIZED) as kafka:
+    with ReferenceKafka(compat_acls.AUTHORIZED) as kafka:
         yield kafka
 
 

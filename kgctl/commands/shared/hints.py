@@ -11,7 +11,9 @@ def improve(error: Any) -> None:
     if option is None or ctx is None:
         return
     hint = _hint(option, ctx)
-    longer = sorted({name for one in ctx.command.params for name in one.opts if len(option) > 2 and name.startswith(option)})
+    longer = sorted(
+        {name for one in ctx.command.params for name in one.opts if len(option) > 2 and name.startswith(option)}
+    )
     if longer and error.possibilities is not None:
         error.possibilities = longer
     if hint:

@@ -53,7 +53,9 @@ def test_records_before_and_after_the_committed_offset_are_shown(kgctl: Kgctl, t
     result = kgctl("groups", "peek", group)
     assert [line.split()[2] for line in result.stdout.splitlines() if " 4 " in line] == [">"]
     assert result.stderr == f"{topic}-1: the committed offset 2 is the end of the log: everything is read.\n"
-    assert [line.split(maxsplit=6)[6] for line in result.stdout.splitlines() if "read" in line] == ["(everything is read)"]
+    assert [line.split(maxsplit=6)[6] for line in result.stdout.splitlines() if "read" in line] == [
+        "(everything is read)"
+    ]
 
 
 def test_an_offset_out_of_range_is_named(kgctl: Kgctl, topic: str) -> None:

@@ -68,7 +68,7 @@ def assert_(
 
 
 def _with_offsets(names: list[str], found: Mapping[str, Observed], wanted: Iterable[Reference]) -> list[str]:
-    """The groups without those that nobody uses: they have neither members nor offsets, and so no lag to judge."""
+    """The groups without unused ones: these have neither members nor offsets, and so no lag to judge."""
     if all(one.name not in OF_OFFSETS for one in wanted):
         return names
     unused = [name for name in names if is_unused(found[name].group)]

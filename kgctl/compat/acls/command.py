@@ -32,6 +32,9 @@ def run(arguments: Sequence[str], host: Host) -> Ended:
     try:
         with host.connect(servers, config, None) as admin:
             action(Session(host, admin), found)
+    except BadOption as error:
+        host.out(f"Error while executing ACL command: {error.message}\n{error.java}\n\n")
+        return Ended(_FAILED, _FAILED)
     except JavaError as error:
         host.out(f"Error while executing ACL command: {error.message}\n{error}\n\n")
         return Ended(error.exit_code, _FAILED)

@@ -10,10 +10,11 @@ from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.consumer_groups.describe import all_groups
+from kgctl.compat.consumer_groups.facts import failure, topic_failure
 from kgctl.compat.consumer_groups.release import Release
 from kgctl.compat.consumer_groups.topics import by_form, named_partitions
 from kgctl.compat.hash_order import as_java_sorts, in_hash_order
-from kgctl.compat.java_errors import JavaError, java_error, of_code
+from kgctl.compat.java_errors import JavaError, of_code
 from kgctl.compat.options import Arguments
 from kgctl.compat.tool import Ended, Session, columns, ended_by
 from kgctl.exit_codes import PARTLY_FAILED
@@ -38,7 +39,7 @@ def run_delete(session: Session, arguments: Arguments, release: Release) -> Ende
         lambda rows: [Outcome((row.group, None, None, None), row.error, row.status) for row in rows],
         "findCoordinator",
     )
-    failed = {row.group: java_error(row.error, call="findCoordinator") for row in rows if row.error}
+    failed = {row.group: failure(session, row.error) for row in rows if row.error}
     deleted = in_hash_order(row.group for row in rows if not row.error)
     if not failed:
         session.out(release.deleted(deleted) + "\n")
@@ -64,11 +65,11 @@ def run_delete_offsets(session: Session, arguments: Arguments, release: Release)
     described = session.run(session.admin.cluster.metadata(whole), "describeTopics").topics if whole else []
     for topic in described:
         if topic.error_code:
-            outcome[TopicPartition(topic.name or "", -1)] = of_code(topic.error_code)
+            outcome[TopicPartition(topic.name or "", -1)] = topic_failure(topic.name or "", topic.error_code)
         partitions += [TopicPartition(topic.name or "", row.partition_index) for row in topic.partitions]
     session.host.may_change([group])
     wanted = in_hash_order(partitions)
-    failure, by_partition = session.change_groups(
+    whole_error, by_partition = session.change_groups(
         "delete-offsets",
         [group],
         lambda states: of_offset_deletions([OffsetChange(group, *key, None) for key in wanted if states], states),
@@ -76,25 +77,25 @@ def run_delete_offsets(session: Session, arguments: Arguments, release: Release)
         lambda found: _outcomes(group, wanted, *found),
         "findCoordinator",
     )
-    outcome |= {key: failure or by_partition.get(key) for key in wanted}
-    first = failure or next(filter(None, (outcome[key] for key in wanted)), None)
+    outcome |= {key: whole_error or by_partition.get(key) for key in wanted}
+    first = whole_error or next(filter(None, (outcome[key] for key in wanted)), None)
     session.out(_verdict(group, topics, first, release))
     _show_outcome(session, outcome, release)
     errors = [error for error in outcome.values() if error]
     if errors and len(errors) < len(outcome):
         return Ended(PARTLY_FAILED, 0)
-    return ended_by([*errors, *([failure] if failure else [])])
+    return ended_by([*errors, *([whole_error] if whole_error else [])])
 
 
 def _outcomes(
     group: str,
     wanted: Sequence[TopicPartition],
-    failure: JavaError | None,
+    whole_error: JavaError | None,
     by_partition: dict[TopicPartition, JavaError | None],
 ) -> list[Outcome]:
     found = []
     for key in wanted:
-        error = failure or by_partition.get(key)
+        error = whole_error or by_partition.get(key)
         row = RowError(error.name, error.message or str(error)) if error else None
         found.append(Outcome((group, *key, None), row, FAILED if row else DONE))
     return found
@@ -106,7 +107,7 @@ def _deleted(
     """Delete: the error of the whole request, or one per partition."""
     found = session.run(_delete_offsets(session.admin.cluster, group, partitions), "findCoordinator")
     if isinstance(found, KgctlError):
-        return java_error(found, call="findCoordinator"), {}
+        return failure(session, found), {}
     return None, {key: of_code(code) if code else None for key, code in found.items()}
 
 

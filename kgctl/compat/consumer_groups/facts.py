@@ -17,6 +17,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.compat.java_errors import NO_ANSWER, JavaError, illegal_argument, java_error, of_code
 from kgctl.compat.tool import Session
+from kgctl.model.failure import RowError
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
 
@@ -88,8 +89,12 @@ def _listings(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -> 
 
 
 def describe(session: Session, groups: Iterable[str], version: int) -> dict[str, Group | JavaError]:
-    """Each group, first asked for as one of the newer protocol, else as a classic one with at most this request version."""
-    names = list(dict.fromkeys(groups))
+    """Each group, first asked for as one of the newer protocol, else as a classic one with at most this request version.
+
+    No coordinator is found for an empty name.
+    """
+    every = list(dict.fromkeys(groups))
+    names = list(filter(None, every))
     cluster = session.admin.cluster
     newer = session.run(cluster.at_coordinators(names, _ask_newer), "findCoordinator")
     rest = [name for name in names if not isinstance(newer[name], Group)]
@@ -101,11 +106,23 @@ def describe(session: Session, groups: Iterable[str], version: int) -> dict[str,
         return [Batch(ask, some, lambda answer: {row.group_id: _classic(node, row, messages) for row in answer.groups})]
 
     classic = session.run(cluster.at_coordinators(rest, ask_classic), "findCoordinator") if rest else {}
-    found = newer | classic
+    found = newer | classic | {"": BrokerError(ErrorCode.INVALID_GROUP_ID, "the group")}
     return {
-        name: java_error(found[name], call="findCoordinator") if isinstance(found[name], KgctlError) else found[name]
-        for name in names
+        name: failure(session, found[name]) if isinstance(found[name], KgctlError) else found[name] for name in every
     }
+
+
+def failure(session: Session, error: KgctlError | RowError) -> JavaError:
+    """The error about a group, as this release of the Java client words it."""
+    found = java_error(error, call="findCoordinator")
+    if found.name != "INVALID_GROUP_ID" or session.host.dialect != "3.9":
+        return found
+    return JavaError(found.kind, "The configured groupId is invalid.", found.name, found.exit_code)
+
+
+def topic_failure(topic: str, code: int) -> JavaError:
+    """The client itself refuses an empty name."""
+    return of_code(code, None if topic else "The given topic name '' cannot be represented in a request.")
 
 
 def _ask_newer(node: Node, names: list[str]) -> list[Batch[str]]:

@@ -10,14 +10,14 @@ from kgctl.client.admin import offsets
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.net.errors import KgctlError
 from kgctl.compat.consumer_groups.describe import all_groups
-from kgctl.compat.consumer_groups.facts import Group, committed, describe, log_offsets
+from kgctl.compat.consumer_groups.facts import Group, committed, describe, log_offsets, topic_failure
 from kgctl.compat.consumer_groups.moments import before_ms, moment_ms
 from kgctl.compat.consumer_groups.options import STRATEGIES
 from kgctl.compat.consumer_groups.plan_file import Plan, exported, read_plan
 from kgctl.compat.consumer_groups.release import Release
 from kgctl.compat.consumer_groups.topics import by_form, named_partitions
 from kgctl.compat.hash_order import in_hash_order, of_described_topics
-from kgctl.compat.java_errors import JavaError, java_error, of_code
+from kgctl.compat.java_errors import JavaError, java_error
 from kgctl.compat.options import Arguments, UsageError, listed
 from kgctl.compat.tool import Ended, Session, columns, ended_by
 from kgctl.exit_codes import NOT_FOUND, PARTLY_FAILED, WRONG_STATE
@@ -107,7 +107,7 @@ class _Reset:
         partitions = {}
         for topic in answer.topics:
             if topic.error_code:
-                raise self._passed_on(of_code(topic.error_code))
+                raise self._passed_on(topic_failure(topic.name or "", topic.error_code))
             numbers = sorted(row.partition_index for row in topic.partitions)
             partitions[topic.name or ""] = [TopicPartition(topic.name or "", number) for number in numbers]
         return [key for topic in of_described_topics(partitions) for key in partitions[topic]]

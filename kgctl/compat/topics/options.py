@@ -52,6 +52,11 @@ def parsed(arguments: Sequence[str]) -> Arguments:
     if not found.has("list", "describe"):
         require(found, "topic")
     if found.has("alter"):
+        if found.has("bootstrap-server") and found.has("config"):
+            raise UsageError(
+                'Option combination "[bootstrap-server],[config]" can\'t be used with option "[alter]" (the kafka-configs '
+                "CLI supports altering topic configs with a --bootstrap-server option)"
+            )
         require(found, "partitions")
     for name, actions in _USED_WITH.items():
         exclude(found, name, [action for action in ACTIONS if action not in actions])

@@ -25,6 +25,8 @@ OFFLINE = ("tests/kgctl/commands/test_store.py",)
 COMPLETION = ("tests/kgctl/commands/test_completion.py",)
 CONTEXTS = ("tests/kgctl/contexts", "tests/kgctl/client/net")
 WEB = ("tests/kgctl/tui/test_web_server.py",)
+AIM = ("tests/kgctl/tui/test_aim.py",)
+BULK = ("tests/kgctl/tui/test_bulk_changes.py",)
 EARLY_START = ("tests/kgctl/commands/test_broker_early_start.py",)
 
 
@@ -33,6 +35,42 @@ def fault(name: str, path: str, right: str, wrong: str, tests: tuple[str, ...]) 
 
 
 KGCTL_FAULTS = (
+    # ---- actions of the dashboard
+    fault(
+        "a row that goes leaves the cursor on another one",
+        "tui/widgets/table/rows.py",
+        "        if line is None and before is not None and gone:\n",
+        "        if False and gone:\n",
+        AIM,
+    ),
+    fault(
+        "an action takes a group that is gone",
+        "tui/screens/groups.py",
+        "        return Aim([row.group]) if self._is_there(row) else Aim(gone=row.group)\n",
+        "        return Aim([row.group])\n",
+        AIM,
+    ),
+    fault(
+        "a change of several groups is executed without their number",
+        "tui/dialogs/plan.py",
+        '        if word and self.query_one("#name", Input).value in (word, printable(word)):\n',
+        "        if word:\n",
+        BULK,
+    ),
+    fault(
+        "a plan is executed before it can have been read",
+        "tui/dialogs/plan.py",
+        "time.monotonic() - self._planned_s < self.READING_S:\n",
+        "False:\n",
+        BULK,
+    ),
+    fault(
+        "the removal dialog preselects a member",
+        "tui/dialogs/removal.py",
+        "        name = f\"Instance '{instance}'\" if instance is not None else",
+        "        self._marked.add(_key(found[0]))\n        name = f\"Instance '{instance}'\" if instance is not None else",
+        ("tests/kgctl/tui/test_removal.py",),
+    ),
     # ---- plans of resets
     fault(
         "a reset beyond the log is not clamped",

@@ -259,9 +259,10 @@ class PlanDialog(ModalScreen[bool]):
 
     def _show_consent(self) -> None:
         word, what = self.consent_word()
-        text = f"To execute, type {what} and press Enter: {printable(word)}" if word else ""
+        is_over = self.stage is Stage.CHANGED or not word
+        text = "" if is_over else f"To execute, type {what} and press Enter: {printable(word)}"
         self.query_one("#ask", Static).update(text)
-        self.query_one("#name", Input).placeholder = what if word else ""
+        self.query_one("#name", Input).placeholder = "" if is_over else what
 
     def is_idle(self, control: Widget) -> bool:
         """Whether a control has no meaning with the current inputs."""

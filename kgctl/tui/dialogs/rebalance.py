@@ -122,7 +122,7 @@ class RebalanceDialog(PlanDialog):
         errors = [row for row in plan if row.error]
         if errors and errors[0].error:
             text = f"{counted(len(errors), 'group')} cannot be rebalanced and will be left alone: "
-            self.say(text + errors[0].error.message, "error")
+            self.say(text + errors[0].error.message + (f" {EVICTING}" if self.evicts else ""), "error")
         else:
             self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
         members = counted(len(plan) - len(errors), "member")

@@ -31,7 +31,7 @@ from kgctl.watch.figures import counted
 NOTHING_CHOSEN = "Mark the members to remove: space marks one, a all."
 DYNAMIC = "The group rebalances. If the consumer is still running, it rejoins with a new member id."
 STATIC = "The group rebalances. If the consumer is still running, it rejoins with the same instance id."
-SEVERAL = "The group rebalances. Consumers that are still running rejoin."
+SEVERAL = "Their groups rebalance, and consumers that are still running rejoin."
 
 
 class RemoveMemberDialog(PlanDialog):
@@ -190,8 +190,7 @@ class RemoveMemberDialog(PlanDialog):
         return "" if self.selected else NOTHING_CHOSEN
 
     def verb(self) -> str:
-        number = len(self.selected)
-        return f"Remove {number:,} members" if number > 1 else "Remove member"
+        return "Remove members"
 
     def words(self) -> list[str]:
         return self._words(self.selected)
@@ -234,7 +233,10 @@ class RemoveMemberDialog(PlanDialog):
         selected = self.selected
         self.query_one("#plan", Rows).refresh()
         errors = [row.error for row in self._members if row.error]
-        self.say_totals(f"{len(selected):,} of {counted(len(self._members) - len(errors), 'member')} marked")
+        members = counted(len(self._members) - len(errors), "member")
+        without = len(self.groups) - len({row.group for row in self._members})
+        empty = f"; {counted(without, 'group')} without members" if without else ""
+        self.say_totals(f"{len(selected):,} of {members} marked{empty}")
         if self.read_only:
             self.say(READ_ONLY, "warning")
         elif not selected:

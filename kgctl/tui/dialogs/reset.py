@@ -112,8 +112,18 @@ class ResetDialog(PlanDialog):
             catalogue.partition(lambda row: row.partition),
             Column("old", "OLD", lambda row: cells.count(row.old_offset), 9, flex=1, most=12, right=True),
             Column("new", "NEW", lambda row: cells.count(row.new_offset), 9, flex=1, most=12, right=True),
-            Column("delta", "DELTA", lambda row: _signed(row.delta), 9, flex=1, most=12, right=True),
-            Column("note", "NOTE", _note, 12, flex=14, priority=1, style=_note_style),
+            Column(
+                "delta",
+                "DELTA",
+                lambda row: _signed(row.delta),
+                9,
+                flex=1,
+                most=12,
+                right=True,
+                priority=int(self.is_bulk),
+            ),
+            # Of several groups, it says which cannot be reset.
+            Column("note", "NOTE", _note, 12, flex=14, priority=int(not self.is_bulk), style=_note_style),
         ]
         key = "\0".join
         return Rows(
@@ -317,7 +327,7 @@ def _totals(found: Sequence[ResetRow]) -> str:
         texts.append(f"{counted(fresh, 'first commit')}")
     if failed:
         texts.append(f"{failed:,} failed")
-    return ", ".join([counted(len(found), "partition"), *(texts or ["no change"])])
+    return ", ".join([counted(sum(bool(row.topic) for row in found), "partition"), *(texts or ["no change"])])
 
 
 def _signed(number: int | None) -> str:

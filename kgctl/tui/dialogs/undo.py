@@ -13,7 +13,7 @@ from textual.widgets import Checkbox
 
 from kgctl.journal.taking_back import TakingBack, carry_out_undo, changes_of, plan_undo, refusal
 from kgctl.model.changes import DONE, PLANNED
-from kgctl.model.items import ItemRow
+from kgctl.model.items import CREATE, DELETE, SET, ItemRow
 from kgctl.model.plans import ChangeRow, JournalRow
 from kgctl.render.table import MISSING, printable
 from kgctl.tui import cells, command_line
@@ -29,6 +29,7 @@ MOST_CHANGES = 100
 NOTHING_CHOSEN = "Choose a change: Enter shows what takes it back."
 NO_CHANGES = "The journal of this machine has no change of this cluster."
 FORCE = "Also replace what has changed since"
+WILL = {CREATE: "will be created", DELETE: "will be deleted", SET: "will be set"}
 Row = ChangeRow | ItemRow
 
 
@@ -65,7 +66,7 @@ class UndoDialog(PlanDialog):
 
     def form(self) -> Iterable[Widget]:
         columns: list[Column[JournalRow]] = [
-            Column("time", "TIME", lambda row: _ago(row), 8, right=True),
+            Column("time", "AGE", lambda row: _ago(row), 8, right=True),
             Column("verb", "CHANGE", lambda row: cells.name(row.verb), 14, flex=1, most=20),
             Column("what", "OF", lambda row: cells.name(", ".join([*row.groups, *row.items])), 14, flex=4),
             Column("by", "BY", lambda row: cells.name(f"{row.user}@{row.host}"), 12, flex=1, most=24, priority=1),
@@ -192,8 +193,16 @@ def _then(row: Row) -> str:
     return cells.count(row.new_offset) if row.topic is not None else MISSING
 
 
+def _planned(row: Row) -> str:
+    if isinstance(row, ItemRow):
+        return WILL.get(row.action, row.action)
+    if row.topic is None:
+        return "will be deleted"
+    return "will be committed" if row.new_offset is not None else "will be deleted"
+
+
 def _status(row: Row) -> str:
     if row.error:
         return printable(f"failed: {row.error.message}")
-    status = row.action if row.status == PLANNED else row.status
+    status = _planned(row) if row.status == PLANNED else row.status
     return printable(f"{status}: {row.note}" if row.note else status)

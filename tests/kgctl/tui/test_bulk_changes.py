@@ -154,7 +154,7 @@ def test_marked_groups_are_rebalanced_and_lose_all_members(kgctl: Kgctl, feed: C
             after = described(kgctl, first).generation
             assert (before or 0) < (after or 0)
         async with opened(RemoveMemberDialog(feed, [first, second, empty]), (120, 40)) as scene:
-            assert scene.text("totals") == "0 of 2 members marked"
+            assert scene.text("totals") == "0 of 2 members marked; 1 group without members"
             await scene.press("down", "space")
             assert scene.text("ask").endswith("the group id and press Enter: " + scene.dialog.changing()[0])
             assert scene.dialog.command().count("--member") == 1

@@ -123,7 +123,7 @@ def test_read_only_lists_the_members_and_removes_none(kgctl: Kgctl, feed: Cluste
     async def play() -> None:
         async with opened(RemoveMemberDialog(feed, group, read_only=True)) as scene:
             assert len(scene.rows()) == 1
-            assert str(scene.button().label) == "Remove member: read-only"
+            assert str(scene.button().label) == "Remove members: read-only"
             assert scene.button().disabled
             scene.dialog.execute()
             await scene.settled()

@@ -281,7 +281,8 @@ def test_the_button_executes_the_plan(kgctl: Kgctl, feed: ClusterFeed, topic: st
                 assert await scene.pilot.click("#close")
             else:
                 await scene.focus("execute")
-                await scene.press("enter", "escape")
+                await scene.press("enter")
+                await scene.press("escape")
             await scene.settled()
             assert scene.app.answers == [True]
 

@@ -34,7 +34,10 @@ class ClusterEvent:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all groups with known values. Rates are in records/s; `lag_per_s` is how fast the lag grew over the last minute."""
+    """Sums over all groups with known values, except unused ones. Rates are in records/s.
+
+    `lag_per_s` is how fast the lag grew over the last minute.
+    """
 
     lag: int | None = None
     lag_per_s: float | None = None

@@ -68,6 +68,11 @@ class WatchedGroup:
     evidence: Evidence | None = None
     uncommitted_records: int | None = None
 
+    @property
+    def unread(self) -> int | None:
+        """The lag; in a group that has committed nothing, the records from the start of the log."""
+        return self.uncommitted_records if self.lag is None else self.lag
+
 
 @dataclass(frozen=True, slots=True)
 class WatchedPartition:

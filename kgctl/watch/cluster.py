@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from broker.light_dataclasses import dataclass, field
 from kgctl.model.cluster_view import ClusterEvent, Totals
+from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot, WatchedGroup
 from kgctl.watch.cluster_events import ClusterEvents
 from kgctl.watch.groups import GroupsWatch
@@ -96,7 +97,7 @@ class ClusterWatch:
         series = self._series.get(row.group)
         if series is None:
             series = self._series[row.group] = Series()
-        series.add(snapshot.at_s, row.lag, row.rate_in, row.rate_out)
+        series.add(snapshot.at_s, row.unread, row.rate_in, row.rate_out)
         self._events.add(snapshot, row)
 
     def _forget(self, rows: Sequence[WatchedGroup]) -> None:
@@ -104,9 +105,11 @@ class ClusterWatch:
         self._series = {name: series for name, series in self._series.items() if name in names}
 
     def _totals(self, at_s: float, rows: Sequence[WatchedGroup]) -> Totals:
-        lags = [row.lag for row in rows if row.lag is not None]
-        rates_in = [row.rate_in for row in rows if row.rate_in is not None]
-        rates_out = [row.rate_out for row in rows if row.rate_out is not None]
+        # The lag of unused groups would hide that of the others.
+        used = [row for row in rows if row.health is not Health.UNUSED]
+        lags = [row.unread for row in used if row.unread is not None]
+        rates_in = [row.rate_in for row in used if row.rate_in is not None]
+        rates_out = [row.rate_out for row in used if row.rate_out is not None]
         lag = sum(lags) if lags else None
         rate_in = sum(rates_in) if rates_in else None
         rate_out = sum(rates_out) if rates_out else None

@@ -110,7 +110,7 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
             Field("verdict", lambda row: (row.health.value.replace(" ", "-") if row.health else "judging",)),
             Field("topic", self._topics),
             Field("member", self._members),
-            Field("lag", number=lambda row: row.lag),
+            Field("lag", number=lambda row: row.unread),
         ]
 
     def _description(self, row: WatchedGroup | None) -> GroupDescription | None:
@@ -126,7 +126,7 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         return [name for one in members for name in (one.consumer_id, one.client_id, one.group_instance_id, one.host)]
 
     def _trend(self, row: WatchedGroup, width: int) -> str:
-        if self._view is None or row.lag is None:
+        if self._view is None or row.unread is None:
             return ""
         heights = levels(fitted(self._view.lags(row.group), width), row.rate_in)
         return area(heights, 1)[0]

@@ -45,7 +45,7 @@ def columns(
         ),
         catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, from_room=WIDE),
         catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 4),
-        catalogue.number("lag", "LAG", lambda row: row.lag, _whole, 9),
+        catalogue.number("lag", "LAG", lambda row: row.unread, _whole, 9),
         change("lag-since", "LAG +/-", lambda row: since(row)[0], has_since),
         change("read-since", "READ +/-", lambda row: since(row)[1], has_since),
         Column("trend", "10 MIN", _dim, 8, flex=1, most=20, style=_trend_style, drawn=trend, priority=3),
@@ -134,7 +134,7 @@ def missing(row: WatchedGroup, visible: Collection[str]) -> str:
         return ""
     values = {
         "generation": ("GEN", row.generation, "this cluster does not report it"),
-        "lag": ("LAG", row.lag, _NO_OFFSETS),
+        "lag": ("LAG", row.unread, _NO_OFFSETS),
         "in": ("IN/s", row.rate_in, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
         "out": ("OUT/s", row.rate_out, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
         "behind": ("BEHIND", behind_s(row), "no record arrives"),

@@ -41,9 +41,13 @@ class TopicsWatch:
     def __init__(self) -> None:
         self.snapshot: TopicsSnapshot | None = None
         self.storage = NO_STORAGE
+        self._sizes: dict[str, int] = {}
+        self._oldest: dict[str, int] = {}
         self._ends: deque[_Ends] = deque()
         self._partitions: dict[str, list[TopicPartitionRow]] = {}
         self._groups: Mapping[str, GroupDescription] = {}
+        self._rates: dict[TopicPartition, float] = {}
+        self._view: ClusterView | None = None
         self._verdicts: Mapping[str, WatchedGroup] = {}
         self._readers: dict[str, list[str]] = {}
 
@@ -71,8 +75,33 @@ class TopicsWatch:
         kept.append(newest)
         while len(kept) > 2 and kept[1].at_s <= newest.at_s - WINDOW_S:
             kept.popleft()
+        self._rates = self._rates_of(newest)
+
+    def _rates_of(self, newest: _Ends) -> dict[TopicPartition, float]:
+        """Each partition's rate since the oldest sample that has it."""
+        rates: dict[TopicPartition, float] = {}
+        ends = newest.offsets
+        for one in self._ends:
+            span_s = newest.at_s - one.at_s
+            if span_s <= 0 or len(rates) == len(ends):
+                break
+            for key, end in one.offsets.items():
+                if key not in rates and key in ends:
+                    rates[key] = (ends[key] - end) / span_s
+        return rates
+
+    def add_storage(self, storage: TopicStorage) -> None:
+        self.storage = storage
+        self._sizes, self._oldest = {}, {}
+        for key, size in storage.log_bytes.items():
+            self._sizes[key.topic] = self._sizes.get(key.topic, 0) + size
+        for key, time in storage.oldest.items():
+            self._oldest[key.topic] = min(self._oldest.get(key.topic, time), time)
 
     def add_groups(self, view: ClusterView) -> None:
+        if view is self._view:
+            return
+        self._view = view
         self._groups = {name: one for name, one in view.snapshot.groups.items() if one.error is None}
         self._verdicts = {row.group: row for row in view.rows}
         readers: dict[str, list[str]] = defaultdict(list)
@@ -134,13 +163,7 @@ class TopicsWatch:
 
     def rate_in(self, keys: Iterable[TopicPartition]) -> float | None:
         """Records/s that arrive in these partitions; None if it is not known for any of them."""
-        if len(self._ends) < 2:
-            return None
-        newest, rates = self._ends[-1], []
-        for key in keys:
-            oldest = next((one for one in self._ends if key in one.offsets), newest)
-            if oldest is not newest and key in newest.offsets:
-                rates.append((newest.offsets[key] - oldest.offsets[key]) / (newest.at_s - oldest.at_s))
+        rates = [rate for key in keys if (rate := self._rates.get(key)) is not None]
         return sum(rates) if rates else None
 
     # ---- parts
@@ -151,10 +174,8 @@ class TopicsWatch:
 
     def _topic(self, row: TopicRow) -> WatchedTopic:
         partitions = self._partitions.get(row.topic, ())
-        keys = [_key(one) for one in partitions]
         records = [one.records for one in partitions if one.records is not None]
-        sizes = [size for key in keys if (size := self.storage.log_bytes.get(key)) is not None]
-        oldest = [time for key in keys if (time := self.storage.oldest.get(key)) is not None]
+        oldest = self._oldest.get(row.topic)
         readers = tuple(self._readers.get(row.topic, ()))
         worst = self._verdicts.get(readers[0]) if readers else None
         return WatchedTopic(
@@ -163,9 +184,9 @@ class TopicsWatch:
             row.partitions,
             row.replicas,
             sum(records) if records else None,
-            sum(sizes) if sizes else None,
-            self.rate_in(keys),
-            max(0, self.storage.wall_ms - min(oldest)) if oldest else None,
+            self._sizes.get(row.topic),
+            self.rate_in(map(_key, partitions)),
+            None if oldest is None else max(0, self.storage.wall_ms - oldest),
             self.storage.retention.get(row.topic),
             sum(one.leader is None for one in partitions),
             sum(len(one.isr) < len(one.replicas) for one in partitions if one.leader is not None),

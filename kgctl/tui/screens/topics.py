@@ -150,9 +150,9 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
 
     async def _storage(self) -> None:
         try:
-            self.watched.storage = await self.dashboard.feed.read(Storage())
+            self.watched.add_storage(await self.dashboard.feed.read(Storage()))
         except KgctlError as error:
-            self.watched.storage = TopicStorage(0, missing={"sizes, ages and retention": str(error)})
+            self.watched.add_storage(TopicStorage(0, missing={"sizes, ages and retention": str(error)}))
         self._show()
 
     # ---- contents

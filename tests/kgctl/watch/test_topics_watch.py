@@ -45,9 +45,8 @@ def test_rates_cover_the_last_minute_and_start_again_with_a_new_topic_and_after_
 def test_the_headroom_of_a_group_follows_from_where_it_is_between_the_oldest_record_and_now() -> None:
     watch = TopicsWatch()
     watch.add(topics(0, 1_100, 100))
-    watch.storage = TopicStorage(
-        10 * HOUR_MS, oldest={KEY: 6 * HOUR_MS}, retention={"orders": Retention(age_ms=5 * HOUR_MS)}
-    )
+    retention = {"orders": Retention(age_ms=5 * HOUR_MS)}
+    watch.add_storage(TopicStorage(10 * HOUR_MS, oldest={KEY: 6 * HOUR_MS}, retention=retention))
     behind, lost, done = (at(name, commit) for name, commit in (("behind", 350), ("lost", 40), ("done", 1_100)))
     watch.add_groups(ClusterWatch().add(snapshot(0, behind, lost, done)))
     (row,) = watch.topics()

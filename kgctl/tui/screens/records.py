@@ -18,6 +18,7 @@ from kgctl.model.browsed import LogBounds, RecordsPage
 from kgctl.model.health import attention
 from kgctl.model.peek import OPEN
 from kgctl.tui import cells
+from kgctl.tui.feed.read import NotRecorded
 from kgctl.tui.feed.records import PAGE, Bounds, Records, newest
 from kgctl.tui.feed.topics import Topics
 from kgctl.tui.screens.polled import PolledScreen
@@ -119,6 +120,13 @@ class RecordsScreen(PolledScreen[Answer | None]):
         question = self.question
         if question is None:
             return None
+        try:
+            return await self._answer(question)
+        except NotRecorded as error:
+            bounds = LogBounds(error=error.as_row())
+            return Answer(question, bounds, RecordsPage(question.topic, question.partition, bounds, error=bounds.error))
+
+    async def _answer(self, question: Records) -> Answer:
         bounds = await self.dashboard.feed.read(Bounds(question.topic, question.partition, question.group))
         page = self._page
         is_old = page is not None and page.hold is not None and self._age_s >= HOLD_S

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from broker.local import LocalBroker
-from kgctl.client.net.bootstrap import parse as parse_bootstrap
-from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BadValue
 from kgctl.model.browsed import RecordsPage
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.feed.protocol import Feed
+from kgctl.tui.feed.recording import record_to
 from kgctl.tui.feed.records import Bounds, Records
+from kgctl.tui.feed.topics import Storage, Topics
 from kgctl.tui.feed.values import from_json, to_json
 from kgctl.tui.screens.records import RecordsScreen
 from kgctl.tui.screens.topics import TopicsScreen
@@ -30,8 +30,10 @@ from kgctl.tui.widgets.records.contents import Form, brief, kind_of, lines
 from kgctl.tui.widgets.records.jump import Destination, parse
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
-from tests.kgctl.tui import record_pages, snapshots
+from tests.kgctl.tui import record_pages, snapshots, topic_snapshots
+from tests.kgctl.tui.dialogs import cluster_feed
 from tests.kgctl.tui.prepared import PreparedFeed
+from tests.kgctl.tui.recorded import replaying, shown
 from tests.kgctl.tui.waiting import until
 
 ASKED = Records("orders", 0, group="billing")
@@ -66,7 +68,9 @@ class Scene:
         await self.pilot.pause()
 
     async def jump(self, text: str) -> None:
-        await self.press("o", *({" ": "space"}.get(char, char) for char in text), "enter")
+        await self.press("o")
+        self.screen.bar.query_one(Input).value = text
+        await self.press("enter")
 
     async def see(self, words: str) -> None:
         await until(lambda: words in self.text)
@@ -207,8 +211,10 @@ def test_places_to_go_to() -> None:
 # ---- a running broker
 
 
-def test_records_of_a_broker_are_browsed_and_followed(our_cluster: Cluster, feed: ClusterFeed, topic: str) -> None:
-    kgctl, group = Kgctl(our_cluster.bootstrap_servers), fresh("reader")
+def test_records_are_browsed_and_followed(cluster: Cluster) -> None:
+    kgctl, group, topic = Kgctl(cluster.bootstrap_servers), fresh("reader"), fresh("read")
+    feed = cluster_feed(cluster.bootstrap_servers)
+    assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
     first_ms = int(time.time() * 1000) - 60_000
     fill(kgctl, topic, [120, 3], first_ms)
     kgctl.commit(group, topic, p0=60)
@@ -247,7 +253,10 @@ def test_records_of_a_broker_are_browsed_and_followed(our_cluster: Cluster, feed
         (described,) = kgctl.rows("groups", "describe", group)[:1]
         assert described["current_offset"] == 61
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        feed.close()
 
 
 def test_a_partition_leads_to_its_records_and_g_r_to_the_group_that_is_behind() -> None:
@@ -281,9 +290,11 @@ def test_a_partition_leads_to_its_records_and_g_r_to_the_group_that_is_behind() 
         assert kgctl("topics", "create", "sold", "--partitions", 2).exit_code == 0
         fill(kgctl, "sold", [3, 9])
         kgctl.commit("behind", "sold", p0=3, p1=2)
-        feed = ClusterFeed(ConnectionSettings(parse_bootstrap(broker.bootstrap_servers), timeout=10))
-        asyncio.run(run(feed))
-        feed.close()
+        feed = cluster_feed(broker.bootstrap_servers)
+        try:
+            asyncio.run(run(feed))
+        finally:
+            feed.close()
 
 
 def test_damage_before_the_committed_offset_does_not_hide_it(tmp_path: Path) -> None:
@@ -305,3 +316,40 @@ def test_damage_before_the_committed_offset_does_not_hide_it(tmp_path: Path) -> 
     assert page.error is not None
     assert [one.offset for one in stuck.records] == [0]
     assert stuck.error is not None
+
+
+def test_topics_and_records_that_were_looked_at_replay_and_others_say_that_they_were_not(tmp_path: Path) -> None:
+    path = tmp_path / "incident"
+    page, found = record_pages.stuck(), topic_snapshots.topics()
+    reads = {
+        ASKED: [page],
+        Bounds("orders", 0, "billing"): [page.bounds],
+        Topics(): [found],
+        Storage(): [topic_snapshots.storage()],
+    }
+    groups = [snapshots.snapshot([snapshots.group("billing", lags=(8,), read=406)])]
+
+    async def go(app: KgctlApp, above: int) -> list[str]:
+        """What both screens show below the header."""
+        screens = []
+        async with app.run_test(size=(120, 39 + above)) as pilot:
+            scene = Scene(app, pilot)
+            await until(app.ready.is_set)
+            if app.replay is not None:
+                await scene.press("right_curly_bracket")
+            app.open_topic("orders")
+            await scene.see("123MB")
+            screens.append(shown(app, above))
+            app.open_records("orders", 0, "billing")
+            await scene.see("order-7")
+            await pilot.pause()
+            screens.append(shown(app, above))
+            if app.replay is not None:
+                await scene.jump("payments:1")
+                await scene.see("The recording does not have this")
+        return screens
+
+    feed = record_to(path, PreparedFeed(groups, reads=reads))
+    live = asyncio.run(go(KgctlApp(feed, interval_s=300, clock=lambda: snapshots.NOW_S), 1))
+    feed.close()
+    assert asyncio.run(go(replaying(path), 2)) == live

@@ -15,7 +15,6 @@ from textual.pilot import Pilot
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.watched_topics import TopicsSnapshot, TopicStorage
 from kgctl.tui.app import KgctlApp
-from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.feed.topics import Storage, Topics
 from kgctl.tui.feed.values import from_json, to_json
@@ -25,6 +24,7 @@ from kgctl.tui.screens.topics import STORAGE_EVERY_S, TopicsScreen
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.tui import snapshots, topic_snapshots
+from tests.kgctl.tui.dialogs import cluster_feed
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
@@ -164,8 +164,8 @@ def test_storage_is_asked_for_rarely_and_its_failure_is_explained() -> None:
     play(walk, feed)
 
 
-def test_a_broker_s_topics_have_sizes_rates_ages_and_readers(our_cluster: Cluster, feed: ClusterFeed) -> None:
-    kgctl = Kgctl(our_cluster.bootstrap_servers)
+def test_topics_of_a_cluster_have_sizes_rates_ages_and_readers(cluster: Cluster) -> None:
+    kgctl, feed = Kgctl(cluster.bootstrap_servers), cluster_feed(cluster.bootstrap_servers)
     topic, group = fresh("sold"), fresh("seller")
     assert kgctl("topics", "create", topic, "--partitions", 2, "--config", "retention.ms=3600000").exit_code == 0
     fill(kgctl, topic, [40, 10])
@@ -186,4 +186,7 @@ def test_a_broker_s_topics_have_sizes_rates_ages_and_readers(our_cluster: Cluste
             assert (first.start, first.end, first.leader is not None) == (0, 70, True)
             assert first.readers[0].committed == 15
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        feed.close()

@@ -34,7 +34,7 @@ def text_of(page: RecordsPage, group: str | None) -> Content:
     if page.hold is not None:
         said.append(sentence(page.hold).removesuffix("."))
     if page.error is not None:
-        said.append(f"cannot read on: {page.error.message}")
+        said.append(f"cannot read on: {page.error.message.rstrip('.')}")
     if said:
         return Content.assemble(
             (f"{glyphs.WARNING} ", "$text-warning"), ". ".join(cells.name(one) for one in said) + "."

@@ -87,6 +87,7 @@ _MODULES = {
     77: "share_group_describe",
     NATIVE_FIRST_KEY: "describe_group_details",
     NATIVE_FIRST_KEY + 1: "trigger_rebalance",
+    NATIVE_FIRST_KEY + 2: "describe_broker",
 }
 
 

@@ -72,6 +72,7 @@ class Broker:
             limits=ConnectionLimits.of(config),
             when_room=self._resume_accepting,
         )
+        self._flusher.times = self.connections.times
         self._sweep_timer: asyncio.TimerHandle | None = None
         self._stopping = False
 
@@ -131,7 +132,14 @@ class Broker:
             # No client may see a transaction half ended.
             self._flusher.flush()
         return Resources(
-            config, self._log, self.groups, self.waiters, self._throttle, self._find_transactions, self._authorizer()
+            config,
+            self._log,
+            self.groups,
+            self.waiters,
+            self._throttle,
+            self._find_transactions,
+            self._authorizer(),
+            self.connections,
         )
 
     def _find_transactions(self) -> TransactionRunner:

@@ -193,11 +193,13 @@ class Connection(asyncio.Protocol):
         """Write the answers that are released and next in order."""
         if self._pumping or self.lost:
             return
-        exchanges, outbox = self._exchanges, self._outbox
+        exchanges, outbox, now_s = self._exchanges, self._outbox, self._loop.time()
         while exchanges and exchanges[0].released:
-            outbox.put(exchanges.popleft().parts)
+            exchange = exchanges.popleft()
+            self._connections.times.add(exchange.api_key, now_s - exchange.begun_s)
+            outbox.put(exchange.parts)
         outbox.flush()
-        self.active_at = self._loop.time()
+        self.active_at = now_s
         if self._refused and not exchanges:
             outbox.close()
 
@@ -301,12 +303,13 @@ class Connection(asyncio.Protocol):
         """Run the requests that have arrived; set `_behind` if some are left for the next turn."""
         inbox, router, throttle, gate = self._inbox, self._router, self._throttle, self.session.gate
         time = self._loop.time
-        give_way_at = time() + TURN_S
+        give_way_at = (now_s := time()) + TURN_S
         while (frame := inbox.next_frame()) is not None:
             if gate is not None and (token := gate.take(frame)) is not None:
                 self._send_bare(token)
                 continue
             exchange, request = router.open(frame, self)
+            exchange.begun_s = now_s
             self._exchanges.append(exchange)
             self._parked = exchange
             if throttle.enforced:
@@ -319,7 +322,7 @@ class Connection(asyncio.Protocol):
             self._parked = None
             if self._mute_end is not None:
                 return
-            if time() > give_way_at:
+            if (now_s := time()) > give_way_at:
                 self._behind = True
                 return
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from broker.server.hangups import HangupWatch
 from broker.server.held_bytes import HeldBytes
+from broker.server.request_times import RequestTimes
 
 if TYPE_CHECKING:
     from broker.server.connection_limits import ConnectionLimits
@@ -53,6 +54,7 @@ class Connections:
     ) -> None:
         """Call `when_room` whenever a connection closes."""
         self.throttle = throttle
+        self.times = RequestTimes()
         self.frame_bytes = frame_bytes
         self.held = HeldBytes(loop, frame_bytes)
         self.hangups = HangupWatch(loop)
@@ -72,6 +74,14 @@ class Connections:
 
     def __iter__(self) -> Iterator[Open]:
         return iter(self._open)
+
+    @property
+    def most(self) -> int:
+        """How many there may be."""
+        return self._limits.most
+
+    def per_listener(self) -> Mapping[str, int]:
+        return self._per_listener
 
     def room(self, listener: str) -> int:
         """How many more connections the listener may accept."""

@@ -77,7 +77,7 @@ def complete_first(exchange: Answerable, complete: Callable[[Any], Message]) -> 
 class Exchange:
     """A request in progress. `answer` may be called at once or later; only the first call counts.
 
-    `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
+    `begun_s` is when it began to run. `parts` is the encoded answer. `released` means that it may be sent: everything it reports is durable.
     A handler that answers later sets `abandon`, which is called if the client disconnects first; it is None again once there will
     be no answer. A guard that narrows the request sets `complete`, which adds to the answer what was denied. `work` is what the
     request costs, if there are quotas.
@@ -87,6 +87,7 @@ class Exchange:
         "abandon",
         "answered",
         "api_key",
+        "begun_s",
         "client_id",
         "complete",
         "connection",
@@ -108,6 +109,7 @@ class Exchange:
         self.parts: list[Part] = []
         self.answered = False
         self.released = False
+        self.begun_s = 0.0
         self.abandon: Callable[[], None] | None = None
         self.complete: Callable[[Any], Message] | None = None
         self.work: Work | None = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from broker.server.request_times import FLUSH
 from broker.storage import StorageError
 
 if TYPE_CHECKING:
     import asyncio
 
     from broker.server.exchange import Exchange, Origin
+    from broker.server.request_times import RequestTimes
 
 
 class Flushable(Protocol):
@@ -24,7 +26,7 @@ class Flushable(Protocol):
 class Flusher:
     """Holds replies while the log has unflushed writes. The first failure is final: no reply is sent after it.
 
-    `failure` is the one place where the server keeps the cause.
+    `failure` is the one place where the server keeps the cause. `times`, if set, gets the time of each flush.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Flusher:
         self._failed = failed
         self._held: list[Exchange] = []
         self._scheduled = False
+        self.times: RequestTimes | None = None
         self.failure: BaseException | None = None
 
     def release(self, exchange: Exchange) -> None:
@@ -74,7 +77,7 @@ class Flusher:
             return
         if self._log.dirty:
             try:
-                self._log.flush()
+                self._flush_log()
             except StorageError as error:
                 self.fail(error)
                 return
@@ -90,6 +93,14 @@ class Flusher:
         for connection in connections:
             connection.released()
         self._wake()
+
+    def _flush_log(self) -> None:
+        if self.times is None:
+            self._log.flush()
+            return
+        begun_s = self._loop.time()
+        self._log.flush()
+        self.times.add(FLUSH, self._loop.time() - begun_s)
 
     def fail(self, cause: BaseException) -> None:
         """Send no reply from now on: it is unknown whether the last writes are durable."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from broker.light_dataclasses import dataclass, field
@@ -17,10 +17,26 @@ if TYPE_CHECKING:
     from broker.server.fetch_waiters import FetchWaiters
     from broker.server.group_runner import GroupRunner
     from broker.server.own_configs import OwnConfigs
+    from broker.server.request_times import RequestTimes
     from broker.server.stored_acls import StoredAcls
     from broker.server.throttle import Throttle
     from broker.server.transaction_runner import TransactionRunner
     from broker.storage import Log, Topic
+
+
+class Figures(Protocol):
+    """What the broker counts about itself."""
+
+    times: RequestTimes
+
+    @property
+    def most(self) -> int:
+        """How many connections there may be."""
+        ...
+
+    def per_listener(self) -> Mapping[str, int]:
+        """How many connections are open."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,6 +53,8 @@ class Resources:
     throttle: Throttle
     find_transactions: Callable[[], TransactionRunner]
     authorizer: StoredAcls | None = None
+    figures: Figures | None = None
+    started_ms: int = field(default_factory=lambda: wall_ms(), init=False)
     _own_configs: OwnConfigs | None = field(default=None, init=False)
     _scram_users: ScramUsers | None = field(default=None, init=False)
     _accesses: WeakValueDictionary[tuple[str, str], Access] = field(default_factory=WeakValueDictionary, init=False)

@@ -32,7 +32,7 @@ _FAMILIES = {
     "alter_configs": (33, 44),
     "client_quotas": (48, 49),
     "features": (57,),
-    "cluster": (35, 60),
+    "cluster": (35, 60, 10002),
     "scram_credentials": (50, 51),
     "list_config_resources": (74,),
     "describe_producers": (61,),

@@ -1,4 +1,4 @@
-"""DescribeCluster and DescribeLogDirs: the one broker, and the size of each partition on its disk."""
+"""DescribeCluster, DescribeLogDirs, DescribeBroker: the one broker, the sizes of partitions on its disk, what it counts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 
 from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.describe_broker import DescribeBrokerRequest, DescribeBrokerResponse
 from broker.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from broker.server.declaration import Declaration
 from broker.server.guards import OPEN, on_cluster
 from broker.server.handlers.authorized_operations import cluster_operations
+from broker.server.resources import wall_ms
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
     from broker.server.resources import Resources
 
 BROKERS, CONTROLLERS = 1, 2
+# SASL tokens without a header have no api key.
+NO_KEY = -1
 
 
 def describe_cluster(
@@ -80,12 +84,53 @@ def describe_log_dirs(
     )
 
 
+def describe_broker(request: DescribeBrokerRequest, exchange: Exchange, resources: Resources) -> DescribeBrokerResponse:
+    log, config, figures = resources.log, resources.config, resources.figures
+    assert figures is not None
+    store = os.path.join(log.data_dir, "store.db")
+    times = [
+        DescribeBrokerResponse.Times(
+            api_key=key,
+            buckets=[bucket for bucket, count in enumerate(counts) if count],
+            counts=[count for count in counts if count],
+        )
+        for key, counts in figures.times.counts.items()
+        if key != NO_KEY
+    ]
+    return DescribeBrokerResponse(
+        broker_id=resources.node_id,
+        wall_ms=wall_ms(),
+        started_ms=resources.started_ms,
+        durability=config.durability,
+        store_bytes=_size(store),
+        wal_bytes=_size(f"{store}-wal"),
+        max_connections=figures.most,
+        listeners=[
+            DescribeBrokerResponse.Listener(name=name, connections=count)
+            for name, count in figures.per_listener().items()
+        ],
+        times=times,
+    )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
+
+
+def _broker_refused(request: DescribeBrokerRequest, code: ErrorCode) -> DescribeBrokerResponse:
+    return DescribeBrokerResponse(error_code=code)
+
+
 def _log_dirs_refused(request: DescribeLogDirsRequest, code: ErrorCode) -> DescribeLogDirsResponse:
     return DescribeLogDirsResponse(error_code=code, results=[])
 
 
 REQUESTS = (
     Declaration(DescribeLogDirsRequest, describe_log_dirs, on_cluster(Operation.DESCRIBE, _log_dirs_refused)),
+    Declaration(DescribeBrokerRequest, describe_broker, on_cluster(Operation.DESCRIBE, _broker_refused)),
     # Like Metadata without topics, Kafka answers it to every client.
     Declaration(DescribeClusterRequest, describe_cluster, OPEN),
 )

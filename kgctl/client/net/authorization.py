@@ -58,6 +58,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
     10001: {GROUP: "READ"},  # TriggerRebalance, of our broker
+    10002: {CLUSTER: "DESCRIBE"},  # DescribeBroker, of our broker
 }
 
 

@@ -8,7 +8,7 @@ from broker.protocol.api_keys import APIS, Api
 from kgctl.client.net.read_only import ReadOnly, check_reads
 
 READS = """
-    ApiVersions ConsumerGroupDescribe DescribeAcls DescribeClientQuotas DescribeCluster DescribeConfigs
+    ApiVersions ConsumerGroupDescribe DescribeAcls DescribeBroker DescribeClientQuotas DescribeCluster DescribeConfigs
     DescribeGroupDetails DescribeGroups DescribeLogDirs DescribeProducers DescribeTopicPartitions DescribeTransactions
     DescribeUserScramCredentials Fetch FindCoordinator ListConfigResources ListGroups ListOffsets ListTransactions
     Metadata OffsetFetch SaslAuthenticate SaslHandshake ShareGroupDescribe

@@ -8,6 +8,7 @@ from typing import Any
 from textual.screen import Screen
 
 from broker.light_dataclasses import dataclass
+from kgctl.tui.screens.brokers import BrokersScreen
 from kgctl.tui.screens.contexts import ContextsScreen
 from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.records import RecordsScreen
@@ -30,6 +31,7 @@ PLACES: tuple[Place, ...] = (
     Place("g", "Groups"),
     Place("t", "Topics", TopicsScreen),
     Place("e", "Events", EventsScreen),
+    Place("b", "Brokers", BrokersScreen),
     Place("c", "Contexts", ContextsScreen),
     Place("x", "Transactions", TransactionsScreen),
     Place("r", "Records", RecordsScreen),

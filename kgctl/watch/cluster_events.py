@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from broker.light_dataclasses import dataclass
 from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.groups import GroupDescription
-from kgctl.model.health import Health
+from kgctl.model.health import FAULTS, Health
 from kgctl.model.history import GroupEventRow
 from kgctl.model.watched import GroupSnapshot, Rebalance, Snapshot, WatchedGroup
 from kgctl.watch.group_events import of_history, of_rebalance
@@ -72,7 +72,8 @@ class ClusterEvents:
         self._seen.add(row.group)
         known = self._verdicts.get(row.group)
         if known is None:
-            self._verdicts[row.group] = _Verdict(row.health, -math.inf)
+            is_new = self._before is not None and row.health in FAULTS
+            self._verdicts[row.group] = _Verdict(None if is_new or row.health in _NOT_NEWS else row.health, -math.inf)
             if self._before is not None:
                 self._add(ClusterEvent(snapshot.wall_ms, EventKind.GROUP, row.group, "created"))
         elif row.health is not known.word or known.next_word is not None:
@@ -91,16 +92,25 @@ class ClusterEvents:
                 deleted = ClusterEvent(snapshot.wall_ms, EventKind.GROUP, name, "deleted")
                 if not self._is_known(deleted):
                     self._add(deleted)
+        if self._before is None:
+            self._count_faults(snapshot)
         self._has_history = self._has_history or snapshot.events is not None
         for event in snapshot.events or ():
             self._add_history(event)
         self._seen, self._before = set(), snapshot
 
+    def _count_faults(self, snapshot: Snapshot) -> None:
+        """The faults of the first snapshot are one event: they may be old."""
+        count = sum(known.word in FAULTS for known in self._verdicts.values())
+        if count:
+            need = "group needs" if count == 1 else "groups need"
+            self._add(ClusterEvent(snapshot.wall_ms, EventKind.VERDICT, None, f"{count:,} {need} attention"))
+
     def _judge(self, snapshot: Snapshot, row: WatchedGroup, known: _Verdict) -> None:
         word = row.health
-        if word in _NOT_NEWS or word is known.word or known.word is None:
-            if known.word is None:
-                known.word = None if word in _NOT_NEWS else word
+        if known.word is None and word not in _NOT_NEWS and word not in FAULTS:
+            known.word = word
+        if word in _NOT_NEWS or word is known.word:
             known.next_word = None
             return
         if word is not known.next_word:

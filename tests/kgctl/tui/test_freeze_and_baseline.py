@@ -67,13 +67,13 @@ def test_another_screen_is_not_frozen_and_the_frozen_one_stays() -> None:
 
 def test_keys_and_filters_work_on_a_frozen_screen() -> None:
     async def walk(scene: Scene) -> None:
-        await scene.press("F", "slash", *"lag:3", "enter")
-        assert scene.names == ["billing"]
+        await scene.press("F", "slash", *"lag:>3", "enter")
+        assert scene.names == []
         await next_view(scene)
-        assert scene.names == ["billing"]
+        assert scene.names == []
         await scene.press("F")
         await scene.pilot.pause()
-        assert scene.names == []
+        assert scene.names == ["billing"]
 
     watching(growing(3, 500), walk)
 

@@ -86,7 +86,7 @@ def test_events_are_found_forwards_and_backwards(tmp_path: Path) -> None:
             for _ in range(20):
                 await pilot.press("n")
                 places.append(app.player.place)
-            events = list(app._observer.events)
+            events = [place for place in app._observer.events if place > 0]
             assert {6, 8} <= set(events)
             assert places[: len(events)] == events
             assert "No later event." in app.replay_details

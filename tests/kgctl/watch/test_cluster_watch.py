@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 
+from broker.light_dataclasses import replace
 from kgctl.model.cluster_view import EventKind
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription
@@ -71,6 +72,17 @@ def test_a_verdict_that_changes_for_a_moment_is_no_event() -> None:
         view = watch.add(snapshot(at_s, silent(40_000)))
     (found,) = view.events
     assert (found.wall_ms, found.kind, found.group, found.health) == (60_000, EventKind.VERDICT, "g", Health.SILENT)
+
+
+def test_the_first_verdict_is_an_event_if_it_is_a_fault_that_the_start_did_not_show() -> None:
+    watch = ClusterWatch()
+    silent = group(name="silent", members=[member("c-1", session_timeout_ms=45_000, heartbeat_age_ms=40_000)])
+    for at_s in range(0, 150, 5):
+        new = [replace(silent, group="new")] if at_s else []
+        view = watch.add(snapshot(at_s, silent, lagging("slow", at_s + 1), *new))
+    found = [(one.group, one.health, one.was) for one in view.events if one.kind is EventKind.VERDICT]
+    assert found == [(None, None, None), ("new", Health.SILENT, None), ("slow", Health.LAGGING, None)]
+    assert view.events[0].text == "1 group needs attention"
 
 
 def test_groups_that_come_and_go_are_events() -> None:

@@ -14,6 +14,7 @@ from kgctl.tui.widgets.frame.table_panel import TablePanel
 from kgctl.tui.widgets.table.columns import Column
 
 LOOKS = {
+    EventKind.VERDICT: Look(glyphs.WARNING, "warn"),
     EventKind.REBALANCE: Look(glyphs.MOVING, "dim"),
     EventKind.MEMBER: Look(glyphs.MOVING, "dim"),
     EventKind.GROUP: Look(glyphs.MARK, "dim"),

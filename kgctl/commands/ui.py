@@ -174,6 +174,8 @@ def ui(
         app = _watching(chosen, interval, group, theme, read_only, (record, force), limits)
     app.ascii_only = _is_ascii(ascii_only, has_own_font=web or svg is not None)
     app.rings, app.alert_command = bell, alert_words
+    if read_only:
+        app.read_only_reason = _why_read_only(web=web)
     try:
         if once:
             # A moment of a recording is one answer.
@@ -198,6 +200,12 @@ def _alert_words(command: str | None) -> Sequence[str] | None:
         return split(command)
     except BadCommand as error:
         raise typer.BadParameter(f"{error}.", param_hint="'--alert-command'") from None
+
+
+def _why_read_only(*, web: bool) -> str:
+    from kgctl.tui.hindrance import OPTION, PAGES
+
+    return PAGES if web else OPTION
 
 
 def _is_ascii(wanted: bool | None, *, has_own_font: bool) -> bool:

@@ -30,10 +30,11 @@ from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
 from kgctl.tui.finder.ranking import Found, Source
 from kgctl.tui.finder.screen import Finder
-from kgctl.tui.hindrance import hindrance
+from kgctl.tui.hindrance import OPTION, hindrance
 from kgctl.tui.keys import Key
 from kgctl.tui.observer import LiveObserver, Observer
 from kgctl.tui.places import PLACES, PREFIX, Place, place_of
+from kgctl.tui.screens.changes import ChangesGroups
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.help import HelpScreen
@@ -105,6 +106,7 @@ class KgctlApp(App[None]):
         self.feed, self.home = feed, feed.cluster
         self._switch, self._limits = Switch(self, self._show_cluster, connect), limits
         self.interval_s = interval_s
+        self.read_only_reason = OPTION if read_only else ""
         self.read_only = read_only or feed.cluster.read_only
         self.is_paused = False
         self.ready = asyncio.Event()
@@ -156,7 +158,7 @@ class KgctlApp(App[None]):
         if self._watching is not None:
             self._watching.cancel()
         self.feed.close()
-        self.feed, self.read_only = feed, feed.cluster.read_only
+        self.feed, self.read_only = feed, bool(self.read_only_reason) or feed.cluster.read_only
         self.background = self._background_of(LiveObserver(feed, self._limits))
         self.background.polling.is_paused = self.is_paused
         if self._alerts is not None:
@@ -216,6 +218,9 @@ class KgctlApp(App[None]):
         if isinstance(self.focused, Input) and event.is_printable:
             event.prevent_default()
             self.post_message(events.Key(event.key, event.character))
+        elif isinstance(self.screen, ChangesGroups) and (reason := self.screen.refusal(event.key)):
+            event.prevent_default()
+            self.notify(reason, severity="warning", markup=False)
 
     @property
     def replay(self) -> str | None:

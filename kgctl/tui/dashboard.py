@@ -13,6 +13,7 @@ from kgctl.watch.cluster import ClusterView
 
 class Dashboard(Protocol):
     """`interval_s` is the refresh interval; `read_only` disables everything that changes a group.
+    `read_only_reason`: why that holds for every cluster, as a sentence.
 
     `home` is the cluster at the start.
     """
@@ -21,6 +22,7 @@ class Dashboard(Protocol):
     background: Background
     interval_s: float
     read_only: bool
+    read_only_reason: str
     is_paused: bool
     home: ClusterLabel
 

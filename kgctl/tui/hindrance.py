@@ -6,6 +6,7 @@ from kgctl.tui.dashboard import Dashboard
 from kgctl.tui.feed.replay import NO_CHANGES
 
 OPTION = "Read-only: kgctl ui was started with --read-only."
+PAGES = "Read-only: kgctl ui --web was started without --allow-actions."
 
 
 def hindrance(dashboard: Dashboard) -> str:
@@ -13,6 +14,6 @@ def hindrance(dashboard: Dashboard) -> str:
     label = dashboard.feed.cluster
     if dashboard.replay is not None:
         return NO_CHANGES
-    if label.read_only:
+    if label.read_only and not dashboard.read_only_reason:
         return f"Read-only: the context '{label.name}' forbids changes."
-    return OPTION if dashboard.read_only else ""
+    return dashboard.read_only_reason

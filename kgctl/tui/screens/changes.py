@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
 
 from broker.light_dataclasses import dataclass
@@ -75,10 +74,8 @@ class ChangesGroups(PolledScreen[Any]):
             # The result is not needed: this screen refreshes at once when it resumes.
             self.app.push_screen(DIALOGS[what](self.dashboard.feed, aim))
 
-    def on_key(self, event: events.Key) -> None:
-        """Say why a key that changes something does nothing."""
-        reason = hindrance(self.dashboard)
-        bindings = self._bindings.key_to_bindings.get(event.key, []) if reason else []
-        if any(binding.action.startswith("change(") for binding in bindings):
-            event.stop()
-            self.notify(reason, severity="warning", markup=False)
+    def refusal(self, key: str) -> str:
+        """Why a key that changes something does nothing; empty for other keys."""
+        bindings = self._bindings.key_to_bindings.get(key, [])
+        changes = any(binding.action.startswith("change(") for binding in bindings)
+        return hindrance(self.dashboard) if changes else ""

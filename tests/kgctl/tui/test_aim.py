@@ -105,7 +105,10 @@ def test_what_is_typed_at_once_after_the_key_of_a_dialog_is_its_reason() -> None
 
 @pytest.mark.parametrize(
     ("cluster", "read_only", "reason"),
-    [(replace(PROD, read_only=True), False, "Read-only: the context 'prod' forbids changes."), (PROD, True, OPTION)],
+    [
+        (replace(PROD, read_only=True), False, "Read-only: the context 'prod' forbids changes."),
+        (replace(PROD, read_only=True), True, OPTION),
+    ],
     ids=["context", "option"],
 )
 def test_a_key_that_is_disabled_says_why(cluster: ClusterLabel, read_only: bool, reason: str) -> None:

@@ -214,7 +214,8 @@ def test_action_keys_are_text_while_a_filter_is_typed() -> None:
     watching([four()], walk)
 
 
-def test_keys_typed_in_one_go_with_the_slash_belong_to_the_filter() -> None:
+@pytest.mark.parametrize("read_only", [False, True])
+def test_keys_typed_in_one_go_with_the_slash_belong_to_the_filter(read_only: bool) -> None:
     """A terminal delivers all keys at once that were typed while the dashboard was busy."""
 
     async def walk(scene: Scene) -> None:
@@ -224,7 +225,7 @@ def test_keys_typed_in_one_go_with_the_slash_belong_to_the_filter() -> None:
         assert scene.app.screen is scene.screen
         assert not scene.screen.only_marked
 
-    watching([four()], walk)
+    watching([four()], walk, read_only=read_only)
 
 
 def test_escape_clears_the_filter_while_typing_and_later() -> None:

@@ -61,6 +61,8 @@ def test_a_rebalance_shows_on_the_page_and_nothing_comes_from_elsewhere(our_clus
                     lambda screen: state_on(screen) == "Stable" and "3 members" in screen, "three members", 60
                 )
                 assert "READ-ONLY" in found
+                await page.press("U")
+                await page.screen(lambda screen: "--allow-actions" in screen, "why nothing is undone")
                 await page.press("?")
                 await page.screen(lambda screen: "Esc to close" in screen, "the help")
                 await page.press("Escape")

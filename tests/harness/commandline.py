@@ -79,18 +79,21 @@ def fill(kgctl: Kgctl, topic: str, counts: list[int], timestamp_ms: int | None =
         for number, count in enumerate(counts):
             if not count:
                 continue
-            batch = build_batch([Record(n, moment + n, b"k", b"v") for n in range(count)])
-            row = ProduceRequest.Partition(index=number, records=batch)
-            request = ProduceRequest(
-                acks=-1, timeout_ms=5000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[row])]
-            )
+            append(admin, topic, number, build_batch([Record(n, moment + n, b"k", b"v") for n in range(count)]))
 
-            def make(
-                node: Node, keys: list[TopicPartition], request: ProduceRequest = request
-            ) -> list[Batch[TopicPartition]]:
-                return [Batch(Ask(node.endpoint, request, ProduceResponse, max_version=12), keys, _produced)]
 
-            assert admin.run(admin.cluster.at_leaders([TopicPartition(topic, number)], make)) == {(topic, number): None}
+def append(admin: Admin, topic: str, number: int, batch: bytes, *, transactional_id: str | None = None) -> None:
+    """Append a batch to a partition. A transaction of this id need not be open."""
+    row = ProduceRequest.Partition(index=number, records=batch)
+    topics = [ProduceRequest.Topic(name=topic, partition_data=[row])]
+    request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=5000, topic_data=topics)
+    # Later versions add the partition to the transaction.
+    highest = 12 if transactional_id is None else 11
+
+    def make(node: Node, keys: list[TopicPartition]) -> list[Batch[TopicPartition]]:
+        return [Batch(Ask(node.endpoint, request, ProduceResponse, max_version=highest), keys, _produced)]
+
+    assert admin.run(admin.cluster.at_leaders([TopicPartition(topic, number)], make)) == {(topic, number): None}
 
 
 def _produced(answer: ProduceResponse) -> dict[TopicPartition, BrokerError | None]:

@@ -75,7 +75,8 @@ def parsed(arguments: Sequence[str], dialect: str) -> tuple[Arguments, Entity]:
 def added(found: Arguments) -> dict[str, str]:
     """Raises UsageError."""
     text = found.value("add-config")
-    pairs = [re.split(rf"\s*=\s*{_OUTSIDE}", part) for part in re.split(f",{_OUTSIDE}", text)] if text else []
+    parts = [] if text is None else _split(f",{_OUTSIDE}", text)
+    pairs = [_split(rf"\s*=\s*{_OUTSIDE}", part) for part in parts]
     if any(len(pair) != 2 for pair in pairs):
         raise UsageError(
             'requirement failed: Invalid entity config: all configs to be added must be in the format "key=val" or  '
@@ -87,6 +88,14 @@ def added(found: Arguments) -> dict[str, str]:
         if not re.fullmatch(r"[a-zA-Z0-9._-]*", name):
             raise UsageError(f"Invalid character found for config key: {name}")
     return values
+
+
+def _split(pattern: str, text: str) -> list[str]:
+    """As Java splits: without empty parts at the end, except that an empty text is one part."""
+    parts = re.split(pattern, text)
+    while text and parts and not parts[-1]:
+        parts.pop()
+    return parts
 
 
 def deleted(found: Arguments) -> list[str]:

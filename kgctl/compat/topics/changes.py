@@ -121,6 +121,7 @@ def _ask(session: Session, request: Message, response: type[R], call: str) -> R:
 
 
 def _new_topic(arguments: Arguments, name: str) -> CreateTopicsRequest.Topic:
+    configs = _configs(arguments)
     assignments = _assignments(arguments)
     partitions, factor = arguments.number("partitions"), arguments.number("replication-factor")
     return CreateTopicsRequest.Topic(
@@ -128,7 +129,7 @@ def _new_topic(arguments: Arguments, name: str) -> CreateTopicsRequest.Topic:
         num_partitions=BROKER_DEFAULT if partitions is None or assignments else max(partitions, BROKER_DEFAULT),
         replication_factor=BROKER_DEFAULT if factor is None or assignments else min(max(factor, -1), _MOST_REPLICAS),
         assignments=assignments,
-        configs=_configs(arguments),
+        configs=configs,
     )
 
 

@@ -19,13 +19,15 @@ from kgctl.client.net.cluster import Cluster, chunks
 from kgctl.client.net.errors import Unsupported
 from kgctl.client.net.steps import Steps
 from kgctl.compat.hash_order import as_java_sorts, in_hash_order, of_described_topics
-from kgctl.compat.java_errors import ILLEGAL_ARGUMENT, RUNTIME, JavaError, of_code
+from kgctl.compat.java_errors import ILLEGAL_ARGUMENT, RUNTIME, JavaError, illegal_argument, of_code
 from kgctl.compat.options import Arguments
 from kgctl.compat.tool import Session
 from kgctl.compat.topics.options import REPORTS
 from kgctl.exit_codes import NOT_FOUND, USAGE
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+# Of an id in base64, with padding.
+_ID_CHARACTERS = 24
 Partition = DescribeTopicPartitionsResponse.Partition
 
 
@@ -142,12 +144,27 @@ def _without_elr(topic: MetadataResponse.Topic) -> DescribeTopicPartitionsRespon
 
 
 def _with_id(session: Session, arguments: Arguments, wanted: str) -> list[str]:
+    _check_id(wanted)
     answer = session.run(session.admin.cluster.metadata(), "listTopics")
     names = [topic.name or "" for topic in answer.topics if _text_of(topic.topic_id) == wanted]
     if not names and not arguments.has("if-exists"):
         about = f"TopicId '{wanted}' does not exist as expected"
         raise JavaError(ILLEGAL_ARGUMENT, about, "NOT_FOUND", NOT_FOUND)
     return names
+
+
+def _check_id(text: str) -> None:
+    """Raises JavaError unless this is base64 of an id's 16 bytes."""
+    if len(text) > _ID_CHARACTERS:
+        about = f"Input string with prefix `{text[:_ID_CHARACTERS]}` is too long to be decoded as a base64 UUID"
+        raise illegal_argument(about)
+    wrong = next((letter for letter in text.rstrip("=") if not re.fullmatch("[-_A-Za-z0-9]", letter)), None)
+    if wrong is not None:
+        raise illegal_argument(f"Illegal base64 character {ord(wrong):x}")
+    size = len(text.rstrip("=")) * 6 // 8
+    if size != len(ZERO_UUID):
+        about = "bytes, which is not equal to the expected 16 bytes of a base64-encoded UUID"
+        raise illegal_argument(f"Input string `{text}` decoded as {size} {about}")
 
 
 def _configs(session: Session, names: Sequence[str]) -> dict[str, DescribeConfigsResponse.Result]:

@@ -107,8 +107,9 @@ def _parsed(arguments: Sequence[str], dialect: str) -> tuple[str, Arguments]:
     if dialect == "3.9":
         options = tuple(option for option in options if option.name != "transactional-id-pattern")
     common = [Option(name, "value") for name in _COMMON]
+    names = [option.name for option in (*common, *options)]
     try:
-        found = parse([*common, *options], [*arguments[:at], *arguments[at + 1 :]])
+        found = parse([*common, *options], _in_full(names, [*arguments[:at], *arguments[at + 1 :]]))
         for option in options:
             found.value(option.name)
     except BadOption as error:
@@ -117,6 +118,18 @@ def _parsed(arguments: Sequence[str], dialect: str) -> tuple[str, Arguments]:
     if missing:
         raise UsageError(f"kafka-transactions {command}: error: argument --{missing[0]} is required")
     return command, found
+
+
+def _in_full(names: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The words with the whole names of options: this tool takes their beginnings, too. Raises UsageError."""
+    full = []
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        begun = [one for one in names if one.startswith(name)] if word.startswith("--") and name else []
+        if len(begun) > 1 and name not in begun:
+            raise UsageError(f"kafka-transactions: error: ambiguous option: --{name} could match {', '.join(begun)}")
+        full.append(f"--{begun[0]}{equals}{value}" if begun and name not in begun else word)
+    return full
 
 
 def _is_command(arguments: Sequence[str], at: int) -> bool:

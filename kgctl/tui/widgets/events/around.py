@@ -89,7 +89,7 @@ class BusyPanel(TablePanel[Busy]):
             [
                 Column("group", "GROUP", lambda row: cells.name(row.group), 12, flex=1, most=60),
                 Column("events", "EVENTS", lambda row: counted(row.events, "event"), 10, right=True),
-                Column("last", "LAST", lambda row: f"last {moment(row.last_ms)}", 13, style=lambda _: "dim"),
+                Column("last", "LAST", lambda row: f"last {moment(row.last_ms)}", 14, style=lambda _: "dim"),
             ],
             key=lambda row: row.group,
             look=lambda row: look(row.health),

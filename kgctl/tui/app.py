@@ -30,6 +30,7 @@ from kgctl.tui.feed.topic_names import TopicNames
 from kgctl.tui.finder import sources
 from kgctl.tui.finder.ranking import Found, Source
 from kgctl.tui.finder.screen import Finder
+from kgctl.tui.garbage import Garbage
 from kgctl.tui.hindrance import OPTION, hindrance
 from kgctl.tui.keys import Key
 from kgctl.tui.observer import LiveObserver, Observer
@@ -119,6 +120,7 @@ class KgctlApp(App[None]):
         self.baseline: Baseline | None = None
         self.first_group = group
         self.background = self._background_of(observer or LiveObserver(feed, limits))
+        self._garbage = Garbage(clock())
         self._failure: Exception | None = None
         self._watching: Worker[None] | None = None
         for one in THEMES:
@@ -259,7 +261,16 @@ class KgctlApp(App[None]):
     def _warn(self, sentence: str) -> None:
         self.notify(sentence, severity="error", markup=False)
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.InputEvent):
+            self._garbage.used(self.now_s())
+        await super().on_event(event)
+
+    def on_unmount(self) -> None:
+        self._garbage.restore()
+
     def _cluster_answered(self, view: ClusterView) -> None:
+        self._garbage.answered(len(view.rows), self.now_s())
         if self._alerts is not None:
             self._alerts.add(view)
         if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:

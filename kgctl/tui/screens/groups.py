@@ -97,7 +97,7 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
     def answered(self, answer: ClusterView) -> None:
         self.all, self._view = answer.rows, answer
         self.query_one(FailedBrokers).show(answer.snapshot.errors)
-        self.needs_you.show_faults(answer.rows)
+        self.needs_you.show_faults(answer)
         self.lag.show(answer)
         self.events.show_events(answer.events)
         self._show(is_news=True)
@@ -239,4 +239,4 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         return NO_MATCH_NOW if self._is_there(row) else GONE
 
     def _is_there(self, row: WatchedGroup) -> bool:
-        return any(one.group == row.group for one in self.all)
+        return self._view is not None and self._view.row(row.group) is not None

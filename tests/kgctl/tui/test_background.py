@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot
+from kgctl.tui import garbage
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.cluster import ClusterFeed
 from kgctl.tui.feed.groups import AllGroups
@@ -80,6 +83,39 @@ def test_other_tasks_run_while_many_groups_are_judged() -> None:
         assert turns >= 3_000 // AT_ONCE
 
     asyncio.run(run())
+
+
+def test_many_groups_make_no_full_collections_of_garbage_while_keys_come() -> None:
+    found = snapshots.snapshot(snapshots.many(garbage.MANY))
+    later = [replace(found, at_s=found.at_s + number) for number in range(5)]
+    now_s, usual = [0.0], gc.get_threshold()
+
+    def full() -> int:
+        return int(gc.get_stats()[2]["collections"])
+
+    async def run() -> None:
+        app = KgctlApp(PreparedFeed([found, *later]), interval_s=1e9, clock=lambda: now_s[0])
+        async with app.run_test() as pilot:
+
+            async def answer() -> None:
+                answers = app.background.polling.answers
+                app.background.polling.now()
+                await until(lambda: app.background.polling.answers > answers)
+
+            await until(app.ready.is_set)
+            before = full()
+            now_s[0] = garbage.DUE_S
+            await pilot.press("j")
+            await answer()
+            assert full() == before
+            now_s[0] += garbage.QUIET_S
+            await answer()
+            assert full() == before + 1
+            await answer()
+            assert full() == before + 1
+
+    asyncio.run(run())
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (usual, 0)
 
 
 def test_what_happens_to_a_real_group_is_an_event_while_another_group_is_open(

@@ -45,10 +45,9 @@ class NeedsYou(TablePanel[WatchedGroup]):
             id="needs-you",
         )
 
-    def show_faults(self, rows: Sequence[WatchedGroup]) -> None:
-        faults = sorted((row for row in rows if row.health in FAULTS), key=urgency, reverse=True)
-        groups = {row.group for row in rows}
-        self.show(faults, gone=lambda row: NO_FAULT if row.group in groups else GONE)
+    def show_faults(self, view: ClusterView) -> None:
+        faults = sorted((row for row in view.rows if row.health in FAULTS), key=urgency, reverse=True)
+        self.show(faults, gone=lambda row: NO_FAULT if view.row(row.group) is not None else GONE)
 
 
 def in_short(row: WatchedGroup) -> str:

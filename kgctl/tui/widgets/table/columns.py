@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from broker.light_dataclasses import dataclass
@@ -76,6 +77,8 @@ def in_order(rows: Sequence[R], column: Column[R] | None, descending: bool) -> l
     """Rows sorted by the column. Rows without a value come last in both directions; equal rows keep their order."""
     if column is None or column.order is None:
         return list(rows)
-    order = column.order
-    known = [row for row in rows if order(row) is not None]
-    return sorted(known, key=order, reverse=descending) + [row for row in rows if order(row) is None]
+    values = [(column.order(row), row) for row in rows]
+    known = [pair for pair in values if pair[0] is not None]
+    known.sort(key=itemgetter(0), reverse=descending)
+    found = [row for _, row in known]
+    return found if len(found) == len(values) else found + [row for value, row in values if value is None]

@@ -156,7 +156,9 @@ def ui(
 
     limits = Limits(unused_s=unused_after_s(unused_after))
     if web:
-        check_choices(host, once=once, record=record is not None, read_only=read_only, allow_actions=allow_actions)
+        check_choices(
+            host, once=once, record=record is not None, rings=bell, read_only=read_only, allow_actions=allow_actions
+        )
         read_only = not allow_actions
         if not is_session_of_a_server():
             # What would fail in every session fails here, once.

@@ -31,9 +31,13 @@ def is_session_of_a_server() -> bool:
     return os.environ.pop(_SESSION, "") == "1"
 
 
-def check_choices(host: str | None, *, once: bool, record: bool, read_only: bool, allow_actions: bool) -> None:
+def check_choices(
+    host: str | None, *, once: bool, record: bool, rings: bool, read_only: bool, allow_actions: bool
+) -> None:
     if once:
         raise typer.BadParameter("--once prints a frame; omit --web.", param_hint="'--web'")
+    if rings:
+        raise typer.BadParameter("A page does not ring; see --alert-command.", param_hint="'--bell'")
     if record:
         raise typer.BadParameter("Each page reads by itself; record without --web.", param_hint="'--record'")
     if read_only and allow_actions:

@@ -337,6 +337,7 @@ def test_a_taken_port_is_one_line() -> None:
         (["--web", "--host", "example.com"], "'example.com' is not a loopback address"),
         (["--web", "--once"], "omit --web."),
         (["--web", "--record", "x"], "record without --web."),
+        (["--web", "--bell"], "A page does not ring"),
         (["--web", "--read-only", "--allow-actions"], "contradicts --read-only."),
     ],
 )

@@ -76,6 +76,12 @@ def showing(cluster: ClusterLabel, noun: str, verb: str, name: str) -> str:
     return line(["kgctl", noun, verb, *([*options, "--", name] if name.startswith("-") else [name, *options])])
 
 
+def records_at(cluster: ClusterLabel, topic: str, partition: int, offset: int) -> str:
+    """The command that prints one record."""
+    where = ["--partition", str(partition), "--offset", str(offset), "--max-messages", "1", "--json"]
+    return line(["kgctl", "consume", topic, *where, *(cluster.options or ("--bootstrap", cluster.address))])
+
+
 def line(words: Sequence[str]) -> str:
     """The words for a POSIX shell, or for bash and zsh if one has control characters."""
     return " ".join(map(_quoted, words))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,7 +17,7 @@ from kgctl.client.net.errors import BadValue
 from kgctl.model.browsed import LogBounds, RecordsPage
 from kgctl.model.health import attention
 from kgctl.model.peek import OPEN
-from kgctl.tui import cells
+from kgctl.tui import cells, command_line
 from kgctl.tui.feed.read import NotRecorded
 from kgctl.tui.feed.records import PAGE, Bounds, Records, newest
 from kgctl.tui.feed.topics import Topics
@@ -175,6 +175,8 @@ class RecordsScreen(PolledScreen[Answer | None]):
         table.scroll_to(y=max(0, table.cursor - table.page_lines // 2), animate=False, force=True, immediate=True)
 
     def _ask_now(self, question: Records) -> None:
+        # Whoever asks for something else wants to see it.
+        self.is_frozen = False
         self.question = question
         self.polling.now()
 
@@ -210,6 +212,16 @@ class RecordsScreen(PolledScreen[Answer | None]):
 
     def _show_record(self) -> None:
         self.detail.show(self.records.table.cursor_row, self.form)
+
+    def copied_name(self, rows: Rows[Any], row: Any) -> str:
+        record = row.record if isinstance(row, RecordRow) else None
+        return brief(record.key) if record is not None and record.key is not None else ""
+
+    def copied_command(self, row: Any) -> str:
+        question = self.question
+        if question is None or not isinstance(row, RecordRow) or row.record is None:
+            return ""
+        return command_line.records_at(self.dashboard.feed.cluster, question.topic, question.partition, row.offset)
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         if self.detail.is_mounted:

@@ -153,7 +153,8 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
             self.watched.add_storage(await self.dashboard.feed.read(Storage()))
         except KgctlError as error:
             self.watched.add_storage(TopicStorage(0, missing={"sizes, ages and retention": str(error)}))
-        self._show()
+        if not self.is_frozen:
+            self._show()
 
     # ---- contents
 

@@ -147,6 +147,9 @@ def test_the_cursor_is_on_the_committed_offset_and_every_form_shows_its_contents
         assert "write offset, +100" in str(scene.screen.query_one("#jump-note", Static).content)
         await scene.press("escape")
         assert scene.app.focused is scene.screen.records.table
+        await scene.press("y", "c")
+        one = "--partition 0 --offset 403 --max-messages 1 --json --bootstrap 127.0.0.1:9092"
+        assert scene.app.clipboard == f"kgctl consume orders {one}"
 
     play(walk, record_pages.stuck())
 

@@ -7,13 +7,15 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.model.watched_topics import TopicsSnapshot, TopicStorage
+from kgctl.model.health import Health
+from kgctl.model.watched_topics import TopicsSnapshot, TopicStorage, WatchedTopic
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.feed.topics import Storage, Topics
@@ -21,6 +23,7 @@ from kgctl.tui.feed.values import from_json, to_json
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.tui.screens.topics import STORAGE_EVERY_S, TopicsScreen
+from kgctl.tui.widgets.topics.columns import read_by
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.tui import snapshots, topic_snapshots
@@ -190,3 +193,29 @@ def test_topics_of_a_cluster_have_sizes_rates_ages_and_readers(cluster: Cluster)
         asyncio.run(run())
     finally:
         feed.close()
+
+
+def test_names_and_commands_of_topics_partitions_and_groups_are_copied() -> None:
+    async def walk(scene: Scene) -> None:
+        await scene.press("down")
+        for key, command in (
+            ("orders", "kgctl topics describe orders --bootstrap 127.0.0.1:9092"),
+            ("orders-0", "kgctl topics describe orders --bootstrap 127.0.0.1:9092"),
+            ("billing", "kgctl groups describe billing --bootstrap 127.0.0.1:9092"),
+        ):
+            await scene.press("y", "n")
+            assert scene.app.clipboard == key
+            await scene.press("y", "c")
+            assert scene.app.clipboard == command
+            await scene.press("tab")
+
+    play(walk)
+
+
+def test_as_many_groups_as_fit_are_named() -> None:
+    row = WatchedTopic("t", False, 1, 1, 0, 0, None, None, None, 0, 0, ("billing", "audit", "ledger"), Health.STALLED)
+    assert read_by(row, 60) == "billing stalled, audit, ledger"
+    assert read_by(row, 25) == "billing stalled, audit +1"
+    assert read_by(row, 24) == "billing stalled +2"
+    assert read_by(replace(row, offline=1, readers=()), 10) == "1 offline"
+    assert read_by(replace(row, readers=()), 10) == "-"

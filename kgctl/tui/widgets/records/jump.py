@@ -80,7 +80,7 @@ class JumpBar(Horizontal):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "go", "Go", priority=True),
+        Binding("enter", "go", "Go", priority=True, key_display="enter"),
         Binding("escape", "leave", "Back"),
     ]
 

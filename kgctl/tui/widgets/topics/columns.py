@@ -30,7 +30,17 @@ def topic_columns() -> list[Column[WatchedTopic]]:
         catalogue.rate("in", "IN/s", lambda row: row.rate_in, 2),
         catalogue.number("oldest", "OLDEST", lambda row: _seconds(row.oldest_ms), cells.age, 6, 4),
         Column("kept", "KEPT", lambda row: kept(row.retention), 9, style=lambda _: "dim", priority=4),
-        Column("readers", "READ BY", read_by, 14, flex=4, most=80, style=_readers_style, order=_readers_order),
+        Column(
+            "readers",
+            "READ BY",
+            _all_readers,
+            14,
+            flex=4,
+            most=80,
+            style=_readers_style,
+            order=_readers_order,
+            drawn=read_by,
+        ),
     ]
 
 
@@ -51,17 +61,25 @@ def kept(retention: Retention | None) -> str:
     return " ".join(parts) or FOREVER
 
 
-def read_by(row: WatchedTopic) -> str:
-    """What is wrong with the topic, else the group that needs attention most, its verdict, and how many others there are."""
+def read_by(row: WatchedTopic, width: int) -> str:
+    """What is wrong with the topic; the groups that read it as far as they fit, the one that needs attention most first."""
     if row.error is not None:
         return row.error.name.lower().replace("_", " ")
     wrong = [f"{row.offline:,} offline"] if row.offline else []
     wrong += [f"{row.lacking:,} not in sync"] if row.lacking else []
-    if not row.readers:
-        return ", ".join(wrong) or MISSING
-    verdict = "" if row.health in (None, Health.OK) else f" {str(row.health).lower()}"
-    others = f" +{len(row.readers) - 1:,}" if len(row.readers) > 1 else ""
-    return ", ".join([*wrong, cells.name(row.readers[0]) + verdict + others])
+    text = ", ".join(wrong)
+    for place, group in enumerate(row.readers):
+        verdict = "" if place or row.health in (None, Health.OK) else f" {str(row.health).lower()}"
+        longer = f"{text}, " * bool(text) + cells.name(group) + verdict
+        left = len(row.readers) - place - 1
+        if place and cell_len(longer) + (len(f" +{left:,}") if left else 0) > width:
+            return f"{text} +{left + 1:,}"
+        text = longer
+    return text or MISSING
+
+
+def _all_readers(row: WatchedTopic) -> str:
+    return read_by(row, 200)
 
 
 def _readers_style(row: WatchedTopic) -> str:

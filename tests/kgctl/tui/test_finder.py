@@ -12,6 +12,7 @@ from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.topic_names import Names, TopicNames
 from kgctl.tui.finder.ranking import Match, Source, find, match
 from kgctl.tui.finder.screen import Finder
+from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.topics import TopicsScreen
@@ -106,6 +107,19 @@ def test_a_topic_opens_whether_or_not_a_group_reads_it() -> None:
             await until(lambda: isinstance(app.screen, TopicsScreen))
 
     asyncio.run(run())
+
+
+def test_a_screen_opens_from_another_one() -> None:
+    async def walk(scene: Scene) -> None:
+        await scene.press("enter")
+        await until(lambda: isinstance(scene.app.screen, GroupScreen))
+        await scene.press("colon", *"events")
+        assert names(scene)[0] == ("screen", "Events")
+        await scene.press("enter")
+        await until(lambda: isinstance(scene.app.screen, EventsScreen))
+        assert len(scene.app.screen_stack) == 2
+
+    watching(SOME, walk)
 
 
 def test_an_action_runs_after_the_finder_has_closed() -> None:

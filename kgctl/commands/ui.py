@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from kgctl.tui.feed.protocol import Feed
 
 # The values of --screen, with the keys that open each screen from the first one, or from that of the group.
-GROUPS_SCREENS = {"groups": (), "events": ("g", "e"), "help": ("question_mark",)}
+GROUPS_SCREENS = {
+    "groups": (),
+    "topics": ("g", "t"),
+    "events": ("g", "e"),
+    "brokers": ("g", "b"),
+    "transactions": ("g", "x"),
+    "contexts": ("g", "c"),
+    "help": ("question_mark",),
+}
 GROUP_SCREENS = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
 THEMES = ("dark", "light", "contrast")
 SMALLEST, LARGEST = (40, 10), (500, 200)

@@ -82,6 +82,11 @@ def records_at(cluster: ClusterLabel, topic: str, partition: int, offset: int) -
     return line(["kgctl", "consume", topic, *where, *(cluster.options or ("--bootstrap", cluster.address))])
 
 
+def of_cluster(cluster: ClusterLabel, verb: str) -> str:
+    """`kgctl cluster VERB`."""
+    return line(["kgctl", "cluster", verb, *(cluster.options or ("--bootstrap", cluster.address))])
+
+
 def line(words: Sequence[str]) -> str:
     """The words for a POSIX shell, or for bash and zsh if one has control characters."""
     return " ".join(map(_quoted, words))

@@ -52,6 +52,8 @@ def frame(
         if error is None and keys:
             await _focused(app)
             await pilot.press(*keys)
+            # A screen that the keys have opened has answers of its own.
+            error = await _polled(app, snapshots) if isinstance(app.screen, PolledScreen) else None
         await _laid_out(app, pilot)
         found.append(error or Frame(rendered(app, colors), app.export_screenshot(), _error_of_group(app), rows_of(app)))
         app.exit()

@@ -24,6 +24,8 @@ COMPAT = ("tests/kgctl/compat",)
 OFFLINE = ("tests/kgctl/commands/test_store.py",)
 COMPLETION = ("tests/kgctl/commands/test_completion.py",)
 CONTEXTS = ("tests/kgctl/contexts", "tests/kgctl/client/net")
+SWITCH = ("tests/kgctl/tui/test_contexts_screen.py",)
+OPEN_TRANSACTIONS = ("tests/kgctl/tui/test_transactions_screen.py",)
 WEB = ("tests/kgctl/tui/test_web_server.py",)
 AIM = ("tests/kgctl/tui/test_aim.py",)
 BULK = ("tests/kgctl/tui/test_bulk_changes.py",)
@@ -35,6 +37,21 @@ def fault(name: str, path: str, right: str, wrong: str, tests: tuple[str, ...]) 
 
 
 KGCTL_FAULTS = (
+    # ---- switching clusters, open transactions
+    fault(
+        "a switch to another cluster keeps the rights of the old one",
+        "tui/app.py",
+        "        self.feed, self.read_only = feed, feed.cluster.read_only\n",
+        "        self.feed = feed\n",
+        SWITCH,
+    ),
+    fault(
+        "a group that reads beyond a transaction counts as waiting for it",
+        "watch/transactions.py",
+        "            if stable is not None and row.current_offset <= stable:\n",
+        "            if stable is not None:\n",
+        OPEN_TRANSACTIONS,
+    ),
     # ---- actions of the dashboard
     fault(
         "a row that goes leaves the cursor on another one",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,7 +13,7 @@ from textual.worker import Worker
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.findings import ClusterFinding
 from kgctl.model.watched_brokers import BrokerDetails, BrokerFigures, BrokersSnapshot, RequestFigures
-from kgctl.tui import cells
+from kgctl.tui import cells, command_line
 from kgctl.tui.feed.brokers import Brokers, Details
 from kgctl.tui.feed.read import NotRecorded
 from kgctl.tui.screens.polled import PolledScreen
@@ -138,6 +138,10 @@ class BrokersScreen(PolledScreen[BrokersSnapshot]):
 
     def cluster_answered(self, view: ClusterView) -> None:
         self._show()
+
+    def copied_command(self, row: Any) -> str:
+        verb = "doctor" if isinstance(row, ClusterFinding) else "describe"
+        return command_line.of_cluster(self.dashboard.feed.cluster, verb)
 
     # ---- contents
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.contexts import ContextRow
-from kgctl.tui import cells
+from kgctl.tui import cells, command_line
 from kgctl.tui.feed.contexts import Contexts, ContextsNow, ContextTest
 from kgctl.tui.feed.read import NotRecorded
 from kgctl.tui.screens.polled import PolledScreen
@@ -79,6 +79,9 @@ class ContextsScreen(PolledScreen[ContextsNow]):
     def answered(self, answer: ContextsNow) -> None:
         self._found = answer
         self._show()
+
+    def copied_command(self, row: ContextLine) -> str:
+        return command_line.line(["kgctl", "context", "show", row.key]) if row.row is not None else ""
 
     # ---- contents
 

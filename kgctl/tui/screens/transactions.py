@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -19,7 +19,7 @@ from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.table_panel import TablePanel
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.entries import Entries
-from kgctl.tui.widgets.transactions.detail import detail
+from kgctl.tui.widgets.transactions.detail import command, detail
 from kgctl.tui.widgets.transactions.table import columns, fields, look, name
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.figures import counted
@@ -97,6 +97,13 @@ class TransactionsScreen(PolledScreen[TransactionsSnapshot]):
 
     def cluster_answered(self, view: ClusterView) -> None:
         self._show()
+
+    def copied_name(self, rows: Rows[Any], row: OpenTransaction) -> str:
+        return row.transactional_id or row.partitions[0].topic or ""
+
+    def copied_command(self, row: OpenTransaction) -> str:
+        """The command that ends it, as the detail shows it."""
+        return command(row, self.dashboard.feed.cluster)
 
     # ---- contents
 

@@ -41,7 +41,7 @@ KGCTL_FAULTS = (
     fault(
         "a switch to another cluster keeps the rights of the old one",
         "tui/app.py",
-        "        self.feed, self.read_only = feed, feed.cluster.read_only\n",
+        "        self.feed, self.read_only = feed, bool(self.read_only_reason) or feed.cluster.read_only\n",
         "        self.feed = feed\n",
         SWITCH,
     ),

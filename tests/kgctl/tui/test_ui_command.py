@@ -151,7 +151,7 @@ def test_a_signal_ends_it_while_a_broker_hangs() -> None:
         ([], "Error: The dashboard needs a terminal"),
         (["--svg", "x.svg"], "needs --once."),
         (["--screen", "help"], "needs --once."),
-        (["--once", "--screen", "nothing"], "'nothing' is not one of groups, events, help"),
+        (["--once", "--screen", "nothing"], "'nothing' is not one of groups, topics, events"),
         (["--once", "--screen", "offsets"], "'offsets' needs a GROUP."),
         (["g", "--once", "--screen", "groups"], "'groups' shows all groups"),
         (["", "--once"], "an empty name."),

@@ -215,11 +215,17 @@ class KgctlApp(App[None]):
                 event.prevent_default()
                 self.go_to(place)
             return
+        if not self.screen_stack:
+            # The app is ending.
+            return
         # A key that was typed in one go with the key that opened an input was sent to the widget that had the focus then.
         # Send it to the input: "/box" must neither rebalance a group nor remove a member.
-        if isinstance(self.focused, Input) and event.is_printable:
+        if isinstance(self.screen, PlanDialog) and self.screen.early_keys.take(event):
             event.prevent_default()
-            self.post_message(events.Key(event.key, event.character))
+        elif isinstance(self.focused, Input) and event.is_printable:
+            event.prevent_default()
+            # Not through the app, where a key that moves the focus may be waiting already.
+            self.focused.post_message(events.Key(event.key, event.character))
         elif isinstance(self.screen, ChangesGroups) and (reason := self.screen.refusal(event.key)):
             event.prevent_default()
             self.notify(reason, severity="warning", markup=False)

@@ -47,7 +47,7 @@ class DeleteOffsetsDialog(PlanDialog):
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Topics", classes="label"),
-            Input(self._scope, placeholder=TOPICS, compact=True, id="topics"),
+            Input(self._scope, placeholder=TOPICS, compact=True, select_on_focus=False, id="topics"),
             classes="line",
         )
 

@@ -22,6 +22,7 @@ from kgctl.journal.keeping import Keeper, origin_of
 from kgctl.render.table import printable
 from kgctl.tui import command_line
 from kgctl.tui.dialogs.body import Body
+from kgctl.tui.dialogs.early_keys import EarlyKeys
 from kgctl.tui.dialogs.outcomes import INDETERMINATE, Changed, ended, is_refusal, unchanged
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.widgets.table.rows import Rows
@@ -100,7 +101,7 @@ class PlanDialog(ModalScreen[bool]):
         self._began_s = self._planned_s = 0.0
         self._was_warned = False
         self._warnings: list[str] = []
-        self._early: list[events.Key] = []
+        self.early_keys = EarlyKeys()
 
     @property
     def is_bulk(self) -> bool:
@@ -207,7 +208,7 @@ class PlanDialog(ModalScreen[bool]):
                 yield from self.consent()
                 if self.asks_name:
                     yield Static(id="ask", markup=False)
-                    yield Input(compact=True, id="name", disabled=self.read_only)
+                    yield Input(compact=True, select_on_focus=False, id="name", disabled=self.read_only)
             with Horizontal(id="buttons"):
                 yield Button("", id="execute", variant="warning", compact=True)
                 yield Button("Copy as command", id="copy", compact=True)
@@ -347,20 +348,16 @@ class PlanDialog(ModalScreen[bool]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Before the first control has the focus, keys are text that comes early.
-        if action in ("copy", "app.help") and self.focused is None:
+        if action in ("copy", "app.help") and not self.early_keys.are_over:
             return False
         return super().check_action(action, parameters)
 
     def on_key(self, event: events.Key) -> None:
-        if self.focused is None and event.is_printable:
+        if self.early_keys.take(event):
             event.stop()
-            self._early.append(event)
 
-    def on_descendant_focus(self) -> None:
-        early, self._early = self._early, []
-        if isinstance(self.focused, Input):
-            for event in early:
-                self.focused.post_message(events.Key(event.key, event.character))
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self.early_keys.give(event.widget)
 
     def action_close(self) -> None:
         if self.stage is Stage.CHANGING:

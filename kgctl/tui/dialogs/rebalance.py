@@ -65,7 +65,7 @@ class RebalanceDialog(PlanDialog):
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Reason", classes="label"),
-            Input(placeholder=IN_HISTORY, compact=True, id="reason"),
+            Input(placeholder=IN_HISTORY, compact=True, select_on_focus=False, id="reason"),
             classes="line",
         )
 

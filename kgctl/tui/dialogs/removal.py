@@ -65,7 +65,9 @@ class RemoveMemberDialog(PlanDialog):
     def form(self) -> Iterable[Widget]:
         yield Horizontal(
             Static("Reason", classes="label"),
-            Input(placeholder="optional; recorded in the broker's log", compact=True, id="reason"),
+            Input(
+                placeholder="optional; recorded in the broker's log", compact=True, select_on_focus=False, id="reason"
+            ),
             classes="line",
         )
 

@@ -14,8 +14,9 @@ import pytest
 
 from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh
-from tests.harness.commandline import Kgctl, fill
+from tests.harness.commandline import Kgctl, fill, member_of
 from tests.harness.terminal import Terminal, terminal
+from tests.kgctl.tui.test_rebalance import described
 
 KGCTL = [sys.executable, "-m", "kgctl"]
 CURRENT = "●"
@@ -154,3 +155,16 @@ def test_the_window_can_be_resized(our_cluster: Cluster) -> None:
         window.wait_for(lambda screen: "Quit" in screen.splitlines()[-1], "the footer in the last line")
         window.resize(40, 10)
         window.wait_for(lambda screen: len(screen.splitlines()) == 10 and "kgctl" in screen, "the small screen")
+
+
+def test_a_paste_with_the_key_of_a_dialog_is_its_reason_and_executes_nothing(our_cluster: Cluster) -> None:
+    kgctl, group, topic = Kgctl(our_cluster.bootstrap_servers), fresh("g"), fresh("t")
+    assert kgctl("topics", "create", topic).exit_code == 0
+    with member_of(kgctl, group, {topic: [0]}), terminal(dashboard(our_cluster, group), 120, 40) as window:
+        window.wait_for(lambda screen: "Stable" in screen and "live" in screen, "the group")
+        before = described(kgctl, group).generation
+        window.press("-l", "b" + "Bye, why xyz? dUq" + "\t\t\r\r")
+        window.wait_for(lambda screen: "Bye, why xyz? dUq" in screen and "1 member, current" in screen, "the reason")
+        window.press("Escape")
+        window.wait_for(lambda screen: "Bye, why" not in screen, "the group again")
+        assert described(kgctl, group).generation == before

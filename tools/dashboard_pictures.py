@@ -96,7 +96,7 @@ async def _draw_page(bootstrap: str, out: Path, group: str) -> None:
         with chromium(out / "browser", 1200, 860) as devtools:
             async with tab(devtools) as page:
                 await page.open(address)
-                await page.screen(lambda screen: "PreparingRebalance" in screen, "a rebalance")
+                await page.screen(lambda screen: "Preparing" in screen, "a rebalance")
                 await asyncio.sleep(2)
                 (PICTURES / "dashboard-web.png").write_bytes(await page.picture())
         server.terminate()

@@ -66,7 +66,7 @@ def _groups(chance: random.Random) -> Case:
         mode = chance.choice([["--dry-run"], ["--dry-run"], ["--execute"], [], ["--dry-run", "--execute"]])
         # Two groups in one bucket of a HashMap come in an order of their own: "static" and "empty".
         others = [words for words in named[:-1] if "static" not in words]
-        chosen = [*_some(chance, others, 2, 0.9), *_some(chance, _PLACES, 2, 0.9)]
+        chosen = [*_some(chance, others, 2, 0.9), *_some(chance, _PLACES, 1, 0.9)]
         return [
             "--reset-offsets",
             *chosen,

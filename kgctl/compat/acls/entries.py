@@ -46,12 +46,11 @@ def shown(principal: str, host: str, operation: str, permission: str) -> str:
 
 def pattern_type(found: Arguments) -> PatternType:
     """Raises JavaError."""
-    given = found.value("resource-pattern-type") or ""
-    pattern = PatternType.__members__.get(given.upper(), PatternType.UNKNOWN)
-    if pattern == PatternType.UNKNOWN:
-        about = f"Cannot parse argument '{given}' of option resource-pattern-type"
-        raise JavaError("joptsimple.OptionArgumentConversionException", about, "BAD_VALUE")
-    return pattern
+    for given in found.values("resource-pattern-type"):
+        if PatternType.__members__.get(given.upper(), PatternType.UNKNOWN) == PatternType.UNKNOWN:
+            about = f"Cannot parse argument '{given}' of option resource-pattern-type"
+            raise JavaError("joptsimple.OptionArgumentConversionException", about, "BAD_VALUE")
+    return PatternType[(found.value("resource-pattern-type") or "").upper()]
 
 
 def resources(found: Arguments) -> list[Resource]:

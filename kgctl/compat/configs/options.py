@@ -99,7 +99,9 @@ def _split(pattern: str, text: str) -> list[str]:
 
 
 def deleted(found: Arguments) -> list[str]:
-    return [name.strip() for text in found.values("delete-config") for name in text.split(",") if name]
+    """A text of commas alone is a name, as in the tool."""
+    texts = found.values("delete-config")
+    return [name.strip() for text in texts for name in [part for part in text.split(",") if part] or [text]]
 
 
 def _from_file(path: str | None) -> dict[str, str]:

@@ -123,6 +123,8 @@ def _parsed(arguments: Sequence[str], dialect: str) -> tuple[str, Arguments]:
 def _in_full(names: Sequence[str], words: Sequence[str]) -> list[str]:
     """The words with the whole names of options: this tool takes their beginnings, too. Raises UsageError."""
     full = []
+    if "--" in words[:-1]:
+        raise UsageError(f"kafka-transactions: error: unrecognized arguments: {words[-1]}")
     for word in words:
         name, equals, value = word.removeprefix("--").partition("=")
         begun = [one for one in names if one.startswith(name)] if word.startswith("--") and name else []

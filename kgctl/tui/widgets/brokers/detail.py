@@ -28,7 +28,7 @@ def detail(line: BrokerLine | None) -> list[Entry]:
     found += _status(line)
     row = line.row
     if row is not None:
-        found += _fact("release", cells.name(row.release))
+        found += _fact("release", cells.name(row.release) if row.release else "")
         found += _fact("listeners", cells.name(", ".join(row.listeners)))
     for one in line.log_dirs:
         if one.log_dir is not None:

@@ -114,9 +114,12 @@ def finding_columns() -> list[Column[ClusterFinding]]:
     return [
         Column("check", "CHECK", lambda row: row.check, 12, flex=1, most=18, order=lambda row: row.check),
         Column("subject", "SUBJECT", lambda row: cells.name(row.subject), 10, flex=1, most=30),
-        Column("evidence", "FOUND", lambda row: cells.name(row.evidence), 24, flex=12, most=160),
-        Column("advice", "ADVICE", lambda row: cells.name(row.advice), 24, flex=4, most=100, priority=1, from_room=110),
+        Column("evidence", "FOUND, AND WHAT TO DO", _found, 40, flex=12, most=240),
     ]
+
+
+def _found(row: ClusterFinding) -> str:
+    return cells.name(row.evidence + (f"; {row.advice}" if row.advice else ""))
 
 
 def finding_look(row: ClusterFinding) -> Look:

@@ -340,13 +340,18 @@ def test_topics_and_records_that_were_looked_at_replay_and_others_say_that_they_
             await until(app.ready.is_set)
             if app.replay is not None:
                 await scene.press("right_curly_bracket")
-            app.open_topic("orders")
-            await scene.see("123MB")
-            screens.append(shown(app, above))
-            app.open_records("orders", 0, "billing")
-            await scene.see("order-7")
-            await pilot.pause()
-            screens.append(shown(app, above))
+            for words, opening in (
+                ("123MB", lambda: app.open_topic("orders")),
+                ("order-7", lambda: app.open_records("orders", 0, "billing")),
+            ):
+                opening()
+                await scene.see(words)
+                # The focus follows the first answer, and the polls that began with the screen end.
+                await until(lambda: app.screen.focused is not None and app.background.polling.idle)
+                await until(lambda: app.screen.polling.idle)
+                await pilot.pause()
+                await pilot.pause()
+                screens.append(shown(app, above))
             if app.replay is not None:
                 await scene.jump("payments:1")
                 await scene.see("The recording does not have this")

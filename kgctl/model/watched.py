@@ -29,6 +29,8 @@ class Snapshot:
     errors: tuple[RowError, ...] = ()
     # Those of all groups since the previous snapshot; None if the cluster keeps no history or if reading it failed.
     events: tuple[GroupEventRow, ...] | None = None
+    brokers: int | None = None
+    topics: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from broker.light_dataclasses import dataclass, field
 from kgctl.client.admin.admin import Admin
@@ -14,6 +15,9 @@ from kgctl.tui.feed.read import Read
 
 # How many events of the past the first snapshot has.
 NEWEST_EVENTS = 500
+# How often brokers and topics are counted: the answer has all partitions of the cluster.
+COUNT_EVERY_S = 60.0
+_counted: WeakKeyDictionary[Admin, tuple[float, int, int]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class AllGroups(Read[Snapshot]):
         events = None
         with contextlib.suppress(KgctlError):
             events = admin.recent_events(NEWEST_EVENTS)
-        return Snapshot(at_s, wall_ms, {group.group: group for group in found}, listing.errors, events)
+        brokers, topics = _extent(admin, at_s)
+        return Snapshot(at_s, wall_ms, {group.group: group for group in found}, listing.errors, events, brokers, topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +54,14 @@ class OneGroup(Read[GroupSnapshot]):
         except KgctlError as error:
             reason = str(error)
         return GroupSnapshot(at_s, wall_ms, found, events, reason)
+
+
+def _extent(admin: Admin, now_s: float) -> tuple[int | None, int | None]:
+    """How many brokers and topics, without internal ones, the cluster has; None if that is not known."""
+    known = _counted.get(admin)
+    if known is None or now_s - known[0] >= COUNT_EVERY_S:
+        with contextlib.suppress(KgctlError):
+            found = admin.run(admin.cluster.metadata(None))
+            topics = sum(not topic.is_internal for topic in found.topics)
+            known = _counted[admin] = (now_s, len(found.brokers), topics)
+    return (None, None) if known is None else known[1:]

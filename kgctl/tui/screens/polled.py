@@ -98,7 +98,8 @@ class PolledScreen(Screen[None], Generic[T]):
 
     def facts(self) -> Sequence[str]:
         """What the header says about the cluster."""
-        return facts_of(self.dashboard.feed.cluster)
+        label, view = self.dashboard.feed.cluster, self.dashboard.cluster
+        return facts_of(label, view.snapshot.brokers, view.snapshot.topics) if view is not None else facts_of(label)
 
     def headline(self) -> Sequence[Content]:
         """What the header says about the subject of the screen instead, the most important first."""

@@ -249,6 +249,7 @@ def test_abandoned_groups_bury_no_fault(scene: Scene) -> None:
     lines = scene.see("Needs you 3", f"Groups {len(scene.view.rows)} ", f"unused {ABANDONED} (u hides)").splitlines()
     assert "old-" not in lines[next(place for place, line in enumerate(lines) if "GROUP " in line) + 1]
     scene.press("u")
+    assert lines[0].startswith(f" kgctl  {scene.cluster.bootstrap_servers}  1 broker · 1 topic ")
     text = scene.see(f"Groups {len(used)} of {len(scene.view.rows)} ", f"unused {ABANDONED} hidden (u)")
     assert "old-" not in text
 

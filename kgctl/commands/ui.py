@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,13 +35,20 @@ GROUPS_SCREENS = {
     "contexts": ("g", "c"),
     "help": ("question_mark",),
 }
-GROUP_SCREENS = {"overview": ("1",), "members": ("2",), "assignment": ("3",), "offsets": ("4",)}
+GROUP_SCREENS: Mapping[str, tuple[str, ...]] = {
+    "overview": (),
+    "members": ("1",),
+    "partitions": ("2",),
+    "rebalances": ("3",),
+    "assignment": ("4",),
+    "lag": ("5",),
+}
 THEMES = ("dark", "light", "contrast")
 SMALLEST, LARGEST = (40, 10), (500, 200)
 EPILOG = examples(
     "kgctl ui",
     "kgctl ui orders --read-only",
-    "kgctl ui orders --once --screen offsets --snapshots 5",
+    "kgctl ui orders --once --screen partitions --snapshots 5",
     "kgctl ui orders --once --svg orders.svg",
     "kgctl ui --record incident.kgctl",
     "kgctl ui --replay incident.kgctl --at 12:31:07",
@@ -87,7 +94,7 @@ def ui(
         typer.Option(
             "--screen",
             metavar="|".join([*GROUPS_SCREENS, *GROUP_SCREENS]),
-            help="With --once: screen to print; the last four need a GROUP.",
+            help="With --once: screen to print; those from overview on need a GROUP.",
         ),
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: size of the frame.")] = "120x40",

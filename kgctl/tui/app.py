@@ -47,6 +47,7 @@ from kgctl.tui.themes import DARK, THEMES
 from kgctl.tui.widgets.frame.glyphs import AsciiOnly
 from kgctl.tui.widgets.frame.key_line import KeyLine
 from kgctl.tui.widgets.frame.zoom import Zoom
+from kgctl.tui.widgets.groups.columns import urgency
 from kgctl.watch.baseline import Baseline
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.limits import LIMITS, Limits
@@ -274,6 +275,12 @@ class KgctlApp(App[None]):
 
     def on_unmount(self) -> None:
         self._garbage.restore()
+
+    def groups_in_order(self) -> list[str]:
+        for screen in self.screen_stack:
+            if isinstance(screen, GroupsScreen) and screen.rows.rows:
+                return [row.group for row in screen.rows.rows]
+        return [row.group for row in sorted(self.cluster.rows, key=urgency, reverse=True)] if self.cluster else []
 
     def _cluster_answered(self, view: ClusterView) -> None:
         self._garbage.answered(len(view.rows), self.now_s())

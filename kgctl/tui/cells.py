@@ -18,6 +18,12 @@ def count(number: int | None) -> str:
     return MISSING if number is None else f"{number:,}"
 
 
+def whole(number: int | None, width: int) -> str:
+    """All digits if they fit, else at most six characters: cutting the last digits would change the value."""
+    text = count(number)
+    return text if len(text) <= width else short(number)
+
+
 def short(number: float | None) -> str:
     """At most six characters: 999, 12.3k, 4.5M."""
     if number is None:

@@ -65,6 +65,10 @@ class Dashboard(Protocol):
         """The newest view of all groups; None until the background has one."""
         ...
 
+    def groups_in_order(self) -> list[str]:
+        """All groups in the order in which their table shows them; those that it hides are left out."""
+        ...
+
     def fail(self, error: Exception) -> None:
         """End with this error, which the command reports."""
         ...

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import Worker
 
 from kgctl.client.net.errors import KgctlError
@@ -226,10 +227,10 @@ class PolledScreen(Screen[None], Generic[T]):
         self.zoom.toggle(next(panel for panel in self.query(Panel) if panel.number == number))
 
     def action_next_panel(self, by: int) -> None:
-        if by > 0:
-            self.focus_next()
-        else:
-            self.focus_previous()
+        move = self.focus_next if by > 0 else self.focus_previous
+        # `/` leads to the filter of a table; on the way to the next panel it would swallow keys.
+        if isinstance(move(), Input):
+            move()
 
     # ---- freezing
 

@@ -288,3 +288,22 @@ def long_history(rebalances: int = 60) -> list[GroupEventRow]:
             )
         )
     return events
+
+
+def crowd(shift: int = 0, state: str = "Stable") -> GroupDescription:
+    """110 members with 500 partitions, 50 of them joined if they rebalance; each shift has other heartbeats and lags."""
+    members = [
+        member(
+            n,
+            range(n - 1, 500, 110),
+            consumer_id=f"worker-{n}-{UUID.format(n % 10)}",
+            heartbeat_age_ms=(37 * n * (shift + 1)) % 3_000,
+            phase="stable" if state == "Stable" else "joined" if n <= 50 else "join awaited",
+        )
+        for n in range(1, 111)
+    ]
+    rows = tuple(
+        replace(one, log_end_offset=(one.log_end_offset or 0) + shift * number, lag=(one.lag or 0) + shift * number)
+        for number, one in enumerate(partitions(members, 500))
+    )
+    return group(state, members, partitions=rows)

@@ -61,23 +61,23 @@ def test_a_killed_consumer_shows_as_a_rebalance_with_its_cause(own_cluster: Clus
         window.wait_for(lambda screen: group in screen and "Stable" in screen, "the group in the list", 60)
         window.press("Enter")
         window.wait_for(
-            lambda screen: state_on(screen) == "Stable" and "3 members" in screen, "three members, Stable", 60
+            lambda screen: state_on(screen) == "Stable" and "Members 3" in screen, "three members, Stable", 60
         )
 
         # One consumer dies and another is stopped, so that the group stays in PreparingRebalance for a while.
         slow.send_signal(signal.SIGSTOP)
         victim.kill()
-        screen = window.wait_for(lambda screen: state_on(screen) == "PreparingRebalance", "PreparingRebalance", 30)
+        screen = window.wait_for(lambda screen: state_on(screen) == "Preparing", "Preparing", 30)
         assert "slow" in screen
         slow.send_signal(signal.SIGCONT)
         screen = window.wait_for(
-            lambda screen: state_on(screen) == "Stable" and "2 members" in screen, "Stable with two", 60
+            lambda screen: state_on(screen) == "Stable" and "Members 2" in screen, "Stable with two", 60
         )
         if keeps_history(kgctl, group):
-            screen = window.wait_for(lambda screen: "session timed out" in screen, "the cause on the timeline", 10)
+            screen = window.wait_for(lambda screen: "victim timed out" in screen, "the cause on the timeline", 10)
             history = kgctl.rows("groups", "history", group)
             assert history[-1]["cause"] == "session timed out"
-            assert f" {history[-1]['generation']}  session timed out" in screen
+            assert f" {history[-1]['generation']}  victim timed out" in screen
         else:
             window.wait_for(lambda screen: "-1" in screen and "observed" in screen, "an observed rebalance", 10)
         window.press("q")

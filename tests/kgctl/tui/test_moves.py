@@ -154,9 +154,9 @@ def test_columns_have_signs_for_kept_gained_lost_and_unassigned() -> None:
     shown = sheet(moves(AFTER, BEFORE), NAMES, View.BOTH, 76)
     assert lines_of(shown) == {
         "! unassigned": " \u00b7 \u00b7 \u00b7 \u00b7 \u00b7 \u00b7 \u25cb",
-        "  worker-a": " \u25a0 \u25a0 \u25a0 \u00b7 \u00b7 \u25b2 \u00b7",
+        "  worker-a": " \u25a0 \u25a0 \u25a0 \u00b7 \u00b7 \u25b3 \u00b7",
         "  worker-b": " \u00b7 \u00b7 \u00b7 \u25a0 \u25bd \u00b7 \u00b7",
-        "+ worker-d": " \u00b7 \u00b7 \u00b7 \u00b7 \u25b2 \u00b7 \u00b7",
+        "+ worker-d": " \u00b7 \u00b7 \u00b7 \u00b7 \u25b3 \u00b7 \u00b7",
         "- worker-c": " \u00b7 \u00b7 \u00b7 \u00b7 \u00b7 \u25bd \u25bd",
     }
 
@@ -191,7 +191,7 @@ def test_partitions_that_do_not_fit_as_columns_are_ranges() -> None:
     shown = sheet(wide, NAMES, View.BOTH, 60)
     assert shown.is_folded
     assert {label: line.split() for label, line in lines_of(shown).items()} == {
-        "  worker-a": ["60", "(+10)", "0-49", "\u25b250-59"],
+        "  worker-a": ["60", "(+10)", "0-49", "\u25b350-59"],
         "  worker-b": ["40", "(-10)", "60-99", "\u25bd50-59"],
     }
     assert not sheet(wide, NAMES, View.BOTH, 200).is_folded

@@ -52,7 +52,8 @@ class AssignmentGrid(CursorView):
         self._change: Moves | None = None
         self._labels: Mapping[str, str] = {}
         self._view = View.AFTER
-        self._folded: bool | None = None
+        # Ranges need less room than columns.
+        self._folded: bool | None = True
         self._sheet: Sheet | None = None
         self._left = 0
 
@@ -86,7 +87,7 @@ class AssignmentGrid(CursorView):
         return len(self._sheet.rows) if self._sheet else 0
 
     def in_words(self) -> str:
-        """The row of the cursor: "worker-1: 4 (+1) partitions, orders 0-2 \u25b23"."""
+        """The row of the cursor: "worker-1: 4 (+1) partitions, orders 0-2 \u25b33"."""
         row, change = self.cursor_row, self._change
         if row is None or change is None:
             return ""

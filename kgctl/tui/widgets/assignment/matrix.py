@@ -13,11 +13,14 @@ from broker.light_dataclasses import dataclass
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.tui.cells import fitted, name
 from kgctl.tui.widgets.assignment.moves import Moves, Owners, ranges
+from kgctl.tui.widgets.frame import glyphs
 
-KEPT, GAINED, LOST, NONE, NO_OWNER = "\u25a0", "\u25b2", "\u25bd", "\u00b7", "\u25cb"
+KEPT, GAINED, LOST, NONE, NO_OWNER = "\u25a0", glyphs.GAINED, glyphs.LOST, "\u00b7", "\u25cb"
 UNASSIGNED, TWICE = "unassigned", "assigned twice"
 STYLES = ("head", "kept", "gained", "lost", "none", "bad")
-LABEL_LEAST, LABEL_SHARE, GAP = 14, 0.42, 2
+LABEL_LEAST, LABEL_SHARE, GAP = 8, 0.42, 2
+# In less room than this, ranges do without their number of partitions.
+TALLY_FROM = 44
 _HEAD, _TALLY = "PARTITIONS", 4
 
 Span = tuple[str, str]  # text, one of STYLES or ""
@@ -222,9 +225,10 @@ def _joined(spans: Iterable[Span]) -> Line:
 
 def _in_ranges(change: Moves, view: View, rows: tuple[Row, ...], label_width: int, room: int) -> Sheet:
     """One column per topic; if these do not fit, each row lists its topics one after the other."""
-    tallies = {row.key: tally(change, row, view, _TALLY) for row in rows}
+    has_tally = room >= TALLY_FROM
+    tallies = {row.key: tally(change, row, view, _TALLY) if has_tally else "" for row in rows}
     pieces = {row.key: {topic: _piece(found) for topic, found in by_topic(change, row, view)} for row in rows}
-    tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP
+    tally_width = max([len(_HEAD), *map(len, tallies.values())]) + GAP if has_tally else 0
     topics = list(dict.fromkeys(topic for topic, _ in change.partitions))
     widths = {
         topic: max([cell_len(name(topic)), *(_width(found[topic]) for found in pieces.values() if topic in found)])
@@ -243,13 +247,13 @@ def _in_ranges(change: Moves, view: View, rows: tuple[Row, ...], label_width: in
                 spans += [(f"{name(topic)} ", "none"), *piece, (" " * GAP, "")]
         bodies[key] = _joined(spans)
     heads = "".join(fitted(name(topic), widths[topic]) for topic in topics) if is_aligned else ""
-    header: tuple[Line, Line] = ((), ((_HEAD.ljust(tally_width) + heads, "head"),))
-    width = max((_width(line) for line in bodies.values()), default=0) - GAP
+    header: tuple[Line, Line] = ((), ((_HEAD[:tally_width].ljust(tally_width) + heads, "head"),))
+    width = max(0, max((_width(line) for line in bodies.values()), default=0) - GAP)
     return Sheet(rows, label_width, width, lambda _: header, lambda row: bodies[row.key], True)
 
 
 def _piece(found: Sequence[tuple[str, str]]) -> Line:
-    """Ranges by sign: "0-3,7 \u25b24"; only moved partitions have a mark."""
+    """Ranges by sign: "0-3,7 \u25b34"; only moved partitions have a mark."""
     marked = [((sign if sign in (GAINED, LOST) else "") + numbers, sign) for sign, numbers in found]
     spans = [(text, "" if sign == KEPT else _STYLE.get(sign, "bad")) for text, sign in marked]
     return tuple(span for one in spans for span in ((" ", ""), one))[1:]

@@ -16,6 +16,8 @@ JUDGING = "\u25cc"
 MARK, FOCUS, LEADER, PAUSED = "\u25c6", "\u25b8", "\u2605", "\u2016"
 SEPARATOR, PATH, ELLIPSIS, RISING, FALLING = "\u00b7", "\u203a", "\u2026", "\u2191", "\u2193"
 DASH, RIGHT, DOWN, LEFT, UP = "\u2500", "\u25b6", "\u25bc", "\u25c0", "\u25b4"
+DOUBLE, CORNER, CORNER_LIT = "\u2550", "\u256f", "\u255d"
+GAINED, LOST = "\u25b3", "\u25bd"
 FULL, SHADE, HALF = "\u2588", "\u2591", "\u2592"
 BLOCKS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 NUMBERS = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
@@ -45,9 +47,11 @@ ASCII: Mapping[str, str] = {
     **dict(zip(BLOCKS, "_.-:=+*#", strict=True)),
     **dict(zip(NUMBERS, "0123456789", strict=True)),
     # Frames, arrows, lines
-    **dict.fromkeys("\u2500\u2501\u2550\u2508\u2509\u254c\u254d", "-"),
+    **dict.fromkeys("\u2500\u2501\u2508\u2509\u254c\u254d", "-"),
     **dict.fromkeys("\u2502\u2503\u2551\u250a\u250b\u254e\u254f", "|"),
     **dict.fromkeys("\u256d\u256e\u256f\u2570\u250c\u2510\u2514\u2518\u251c\u2524\u252c\u2534\u253c", "+"),
+    DOUBLE: "=",
+    CORNER_LIT: "+",
     "\u2190": "<",
     "\u2192": ">",
     "\u25b7": ">",
@@ -67,6 +71,7 @@ ASCII: Mapping[str, str] = {
     "\u2713": "v",
     "\u2717": "x",
     "\u26a0": "!",
+    "\u2264": "<",
     "\u00d7": "x",
     "\u2212": "-",
     "\u2013": "-",

@@ -1,141 +1,132 @@
-"""The members of a group: names, partitions, phases, and the age of the last heartbeat."""
+"""The members of a group: partitions, lag, rate, the age of the last heartbeat, and what each is doing."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
 
+from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
-from broker.light_dataclasses import dataclass
+from broker.light_dataclasses import dataclass, replace
 from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
+from kgctl.model.watched import WatchedPartition
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
-from kgctl.tui.widgets.group.progress import SIGNS, UNKNOWN, is_awaited, names
+from kgctl.tui.widgets.frame import glyphs
+from kgctl.tui.widgets.frame.filter import Field
+from kgctl.tui.widgets.frame.looks import Look
+from kgctl.tui.widgets.frame.table_panel import GONE, TablePanel
+from kgctl.tui.widgets.group.names import names
+from kgctl.tui.widgets.group.progress import LOOKS, NO_LOOK, grown, is_awaited, shown_phase
 from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
-from kgctl.tui.widgets.text.line import Line, as_fits
-from kgctl.watch.phases import MemberPhase, member_phases
+from kgctl.tui.widgets.text.line import Parts
+from kgctl.watch.phases import NOT_REJOINED, SILENT, member_phases
+from kgctl.watch.silence import evicted_in_s
 
-LEADER = "\u2605 "
-PART = " \u00b7 "
-FULL, HOLLOW, BAR_CELLS = "\u2588", "\u2591", 5
+PART = f" {glyphs.SEPARATOR} "
+LEADER = f" {glyphs.LEADER}"
+BAR_CELLS = 5
+# The width of HEARTBEAT from which the session timeout stands beside the age.
+OF_FROM = 12
+# From this width of the table, instance, host and id have columns.
+WIDE, WIDER = 90, 120
 
 
 @dataclass(frozen=True, slots=True)
 class MemberItem:
-    """A member as a row. `is_awaited`: the group waits for it. `partitions` is None if not reported."""
+    """A member as a row. `is_awaited`: the group waits for it. `partitions` and `lag` are None if not known."""
 
-    phase: MemberPhase
+    member: MemberRow
     name: str
+    phase: str | None
     is_awaited: bool
     partitions: int | None
+    lag: int | None
+    rate_out: float | None
+    topics: tuple[str, ...]
 
-    @property
-    def member(self) -> MemberRow:
-        return self.phase.member
 
+class MembersPanel(TablePanel[MemberItem]):
+    """Below the table: details of the selected member, and the reason for values that are `-`."""
 
-class MembersPane(Vertical):
-    """A table of members; below it, details of the selected member and the reason for values that are `-`."""
-
-    DEFAULT_CSS = """
-    MembersPane { height: 1fr; }
-    MembersPane > Rows { scrollbar-gutter: stable; }
-    MembersPane > Static, MembersPane > MemberLine { height: 1; text-wrap: nowrap; text-overflow: ellipsis; padding: 0 2; color: $foreground; }
-    MembersPane > .members--why { color: $text-muted; }
-    """
-    COLUMNS: ClassVar[tuple[Column[MemberItem], ...]] = (
-        Column(
-            "member",
-            "  MEMBER",
-            lambda item: (LEADER if item.member.leader else "  ") + item.name,
-            14,
-            flex=1,
-            most=34,
-            order=lambda item: item.name,
-        ),
-        catalogue.instance(lambda item: item.member.group_instance_id, priority=1),
-        catalogue.host(lambda item: item.member.host),
-        catalogue.consumer_id(lambda item: item.member.consumer_id, priority=2),
-        Column(
-            "partitions",
-            "PARTITIONS",
-            lambda item: cells.count(item.partitions),
-            10,
-            right=True,
-            order=lambda item: item.partitions,
-            falling=True,
-        ),
-        Column("phase", "PHASE", lambda item: _phase(item), 18, style=lambda item: "warn" if item.is_awaited else ""),
-        Column(
-            "heartbeat",
-            "HEARTBEAT",
-            lambda item: heartbeat(item.member),
-            20,
-            flex=1,
-            most=23,
-            style=lambda item: "bad" if item.phase.is_silent else "",
-            order=lambda item: item.member.heartbeat_age_ms,
-            falling=True,
-        ),
-    )
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._group: GroupDescription | None = None
-        self._rows: Rows[MemberItem] = Rows(
-            self.COLUMNS, key=lambda item: item.member.consumer_id or "", empty="No members."
+    def __init__(self) -> None:
+        super().__init__(
+            "Members",
+            COLUMNS,
+            key=lambda item: item.member.consumer_id or "",
+            name=_text,
+            fields=FIELDS,
+            look=_look,
+            empty="No members.",
+            no_match="No member matches. Press Esc to show all members.",
+            number=1,
+            least=(38, 4),
+            id="members",
         )
-        self._more = MemberLine()
-        self._why = Static("", markup=False, classes="members--why")
+        self._details = Parts(PART, "-detail")
+        self._why = Parts(" ", "-detail")
 
     def compose(self) -> ComposeResult:
-        yield self._rows
-        yield self._more
+        yield self.table
+        yield self._details
         yield self._why
+        yield self.bar
 
     @property
-    def cursor_row(self) -> MemberRow | None:
-        item = self._rows.cursor_row
+    def cursor_member(self) -> MemberRow | None:
+        item = self.table.cursor_row
         return None if item is None else item.member
 
-    @property
-    def rows(self) -> Rows[MemberItem]:
-        return self._rows
-
-    def show(self, group: GroupDescription) -> None:
-        self._group = group
-        called = names(group.members)
-        is_hidden = hides_assignments(group)
-        items = [
-            MemberItem(
-                one,
-                called[one.member.consumer_id or ""],
-                is_awaited(group, one.phase),
-                None if is_hidden else one.member.partitions,
-            )
-            for one in member_phases(group)
-        ]
-        self._rows.show(items)
+    def show_members(self, group: GroupDescription, partitions: Sequence[WatchedPartition], passed_s: float) -> None:
+        """`passed_s` is how old the description is: silent members have been silent for that much longer."""
+        parts: list[str | Content] = ["\u2605 leader"] if any(one.leader for one in group.members) else []
+        self.show(items(group, partitions, passed_s), parts=parts, gone=lambda _: GONE)
+        self._why.show([reason] if (reason := why(group)) else [])
         self._show_member()
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         self._show_member()
 
-    def focus(self, scroll_visible: bool = True) -> MembersPane:
-        self._rows.focus(scroll_visible)
-        return self
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        # Which columns there are follows from the layout of the table.
+        self.call_after_refresh(self._show_member)
 
     def _show_member(self) -> None:
-        member = self.cursor_row
-        self._more.show(member)
-        reason = "" if self._group is None else why(self._group)
-        if self._why.content != reason:
-            self._why.update(reason)
+        member = self.cursor_member
+        self._details.show(details(member, self.table.visible_columns) if member is not None else [])
+
+
+def items(group: GroupDescription, partitions: Sequence[WatchedPartition], passed_s: float) -> list[MemberItem]:
+    called, is_hidden = names(group.members), hides_assignments(group)
+    lags: dict[str | None, int | None] = {}
+    rates: dict[str | None, float] = {}
+    for row in partitions:
+        if row.lag is not None:
+            lags[row.consumer_id] = (lags.get(row.consumer_id) or 0) + max(0, row.lag)
+        if row.rate_out is not None:
+            rates[row.consumer_id] = rates.get(row.consumer_id, 0.0) + row.rate_out
+    found = []
+    for one in member_phases(group):
+        member = grown(one.member, passed_s) if one.is_silent else one.member
+        key = member.consumer_id
+        has_nothing = not is_hidden and member.partitions == 0
+        found.append(
+            MemberItem(
+                member,
+                called[key or ""],
+                shown_phase(one),
+                is_awaited(group, one.phase),
+                None if is_hidden else member.partitions,
+                0 if has_nothing else lags.get(key),
+                0.0 if has_nothing else rates.get(key),
+                tuple(entry.topic for entry in member.current_assignment or ()),
+            )
+        )
+    return found
 
 
 def hides_assignments(group: GroupDescription) -> bool:
@@ -143,63 +134,116 @@ def hides_assignments(group: GroupDescription) -> bool:
     return group.state in REBALANCING and not any(member.partitions for member in group.members)
 
 
-def heartbeat(member: MemberRow) -> str:
-    """The age of the last heartbeat relative to the session timeout, as a bar and in figures; `-` if not reported."""
+def heartbeat(member: MemberRow, width: int = 100) -> str:
+    """The age of the last heartbeat relative to the session timeout: in figures, with a bar if there is room; `-` if not reported."""
     age_ms, session_ms = member.heartbeat_age_ms, member.session_timeout_ms
     if age_ms is None:
         return MISSING
+    age = cells.age(age_ms / 1000)
     if not session_ms:
-        return cells.milliseconds(age_ms)
+        return age
+    of = f"{age} of {cells.age(session_ms / 1000)}"
+    if width < OF_FROM:
+        return age
     full = min(BAR_CELLS, round(BAR_CELLS * age_ms / session_ms))
-    return (
-        f"{FULL * full}{HOLLOW * (BAR_CELLS - full)} {cells.milliseconds(age_ms)} of {cells.milliseconds(session_ms)}"
-    )
+    bar = f"{glyphs.FULL * full}{glyphs.SHADE * (BAR_CELLS - full)} {of}"
+    return bar if width >= len(bar) + 2 else of
 
 
-class MemberLine(Line):
-    """Facts about the selected member that columns lack or a narrow terminal hides; the former come first, no part is cut."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._member: MemberRow | None = None
-
-    def show(self, member: MemberRow | None) -> None:
-        self._member = member
-        self.refresh()
-
-    def text(self, width: int) -> Content:
-        member = self._member
-        if member is None:
-            return Content()
-        parts = [Content(part) for part in _parts(member)]
-        return as_fits(Content(cells.name(member.consumer_id)), parts, PART, PART, width)
+def status(item: MemberItem, width: int) -> str:
+    """The longest form that fits."""
+    if item.phase is None:
+        return MISSING
+    forms: tuple[str, ...]
+    if item.phase == SILENT and (left_s := evicted_in_s(item.member)) is not None:
+        left = cells.age(left_s)
+        forms = (f"silent, evicted in {left}", f"silent, {left} left", f"silent {left}", SILENT)
+    elif item.phase == NOT_REJOINED:
+        forms = (NOT_REJOINED, "not rejoined")
+    else:
+        forms = (cells.name(item.phase),)
+    return next((one for one in forms if len(one) <= width), forms[-1])
 
 
-def _parts(member: MemberRow) -> list[str]:
-    parts = []
+def details(member: MemberRow, visible: set[str]) -> list[str]:
+    """Facts about a member that no visible column shows, the most important first."""
+    parts = {"id": cells.name(member.consumer_id)}
     if not (member.consumer_id or "").startswith(member.client_id or ""):
-        parts.append(f"client id {cells.name(member.client_id)}")
-    parts += [f"instance {cells.name(member.group_instance_id)}"] if member.group_instance_id else []
+        parts["client"] = f"client id {cells.name(member.client_id)}"
+    if member.group_instance_id:
+        parts["instance"] = f"instance {cells.name(member.group_instance_id)}"
     if member.current_epoch is not None:
-        parts.append(f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}")
+        parts["epoch"] = f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}"
+    parts["host"] = f"host {cells.name(member.host)}"
     if member.rebalance_timeout_ms is not None:
-        parts.append(f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}")
-    return [*parts, f"host {cells.name(member.host)}"]
+        parts["timeout"] = f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}"
+    return [text for key, text in parts.items() if key not in visible]
 
 
 def why(group: GroupDescription) -> str:
-    """One line: why values of the members are `-`, or what the sign of the leader means."""
+    """One line: why values of the members are `-`."""
     if any(member.heartbeat_age_ms is None and member.session_timeout_ms is None for member in group.members):
         if any(one.phase is None for one in member_phases(group)):
-            return "PHASE and HEARTBEAT are -: this cluster does not report them."
+            return "HEARTBEAT and STATUS are -: this cluster does not report them."
         return "HEARTBEAT is -: this cluster does not report it."
     if hides_assignments(group) and group.members:
-        return "PARTITIONS is -: the assignment is made at the end of the rebalance."
+        return "PARTS is - until the rebalance ends."
     if any(member.partitions is None for member in group.members):
-        return "PARTITIONS is -: the members are not consumers; their assignments have another format."
-    return f"{LEADER}leader" if any(member.leader for member in group.members) else ""
+        return "PARTS is -: the members are not consumers."
+    return ""
 
 
-def _phase(item: MemberItem) -> str:
-    phase = item.phase.phase
-    return MISSING if phase is None else f"{SIGNS.get(phase, UNKNOWN)} {cells.name(phase)}"
+def _name(item: MemberItem, width: int) -> str:
+    if not item.member.leader:
+        return item.name
+    return cells.fitted(item.name, min(len(item.name), width - len(LEADER))) + LEADER
+
+
+def _lag(item: MemberItem, width: int) -> str:
+    return cells.whole(item.lag, width)
+
+
+def _look(item: MemberItem) -> Look:
+    return LOOKS.get(item.phase or "", NO_LOOK)
+
+
+def _style(item: MemberItem) -> str:
+    found = _look(item).style
+    return "" if found == "good" else found
+
+
+def _text(item: MemberItem) -> str:
+    member = item.member
+    return " ".join(filter(None, (item.name, member.consumer_id, member.group_instance_id, member.host)))
+
+
+COLUMNS: tuple[Column[MemberItem], ...] = (
+    Column("member", "MEMBER", lambda item: item.name, 10, flex=3, most=34, order=lambda item: item.name, drawn=_name),
+    replace(catalogue.instance(lambda item: item.member.group_instance_id), from_room=WIDE),
+    replace(catalogue.host(lambda item: item.member.host), from_room=WIDE),
+    replace(catalogue.consumer_id(lambda item: item.member.consumer_id), from_room=WIDER),
+    catalogue.number("partitions", "PARTS", lambda item: item.partitions, cells.count, 5),
+    replace(catalogue.number("lag", "LAG", lambda item: item.lag, cells.count, 7), flex=1, most=13, drawn=_lag),
+    catalogue.rate("out", "OUT/s", lambda item: item.rate_out, 1),
+    Column(
+        "heartbeat",
+        "HEARTBEAT",
+        lambda item: heartbeat(item.member),
+        9,
+        flex=1,
+        most=21,
+        style=lambda item: "bad" if item.phase == SILENT else "",
+        order=lambda item: item.member.heartbeat_age_ms,
+        falling=True,
+        drawn=lambda item, width: heartbeat(item.member, width),
+        priority=2,
+    ),
+    Column("phase", "STATUS", lambda item: item.phase or MISSING, 12, flex=3, most=24, style=_style, drawn=status,
+           order=lambda item: item.phase),
+)  # fmt: skip
+FIELDS: tuple[Field[MemberItem], ...] = (
+    Field("status", lambda item: ((item.phase or "").replace(" ", "-"),)),
+    Field("topic", lambda item: item.topics),
+    Field("host", lambda item: (item.member.host,)),
+    Field("lag", number=lambda item: item.lag),
+)

@@ -1,13 +1,17 @@
-"""The progress of a rebalance in one sentence: which members the group waits for and how long; and the names of members."""
+"""The progress of a group: how many members have joined, whom it waits for and how long, and who is silent."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
+from textual.content import Content
+
+from broker.light_dataclasses import replace
+from kgctl.model.groups import GroupDescription, MemberRow
 from kgctl.tui import cells
+from kgctl.tui.widgets.frame import glyphs
+from kgctl.tui.widgets.frame.looks import Look
+from kgctl.tui.widgets.group.names import listed, names
 from kgctl.watch.figures import counted
 from kgctl.watch.phases import (
     AWAITING_SYNC,
@@ -20,19 +24,21 @@ from kgctl.watch.phases import (
     MemberPhase,
     member_phases,
 )
+from kgctl.watch.silence import evicted_in_s
 from kgctl.watch.tracker import is_gone
 
-SIGNS = {
-    SILENT: "!",
-    JOINED: "\u25cf",
-    AWAITING_SYNC: "\u25d0",
-    RECONCILING: "\u25d0",
-    SYNCED: "\u2713",
-    STABLE: "\u2713",
-    NOT_REJOINED: "\u25cb",
+LOOKS = {
+    SILENT: Look(glyphs.FAULT, "bad"),
+    JOINED: Look(glyphs.GOOD, "good"),
+    AWAITING_SYNC: Look("\u25d0", "warn"),
+    RECONCILING: Look("\u25d0", "warn"),
+    SYNCED: Look("\u2713", "good"),
+    STABLE: Look("\u2713", "good"),
+    NOT_REJOINED: Look(glyphs.UNUSED, "warn"),
 }
-UNKNOWN = "\u00b7"
-_UUID = re.compile(r"-?([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
+NO_LOOK = Look(glyphs.SEPARATOR, "dim")
+LEAST_BAR, MOST_BAR = 6, 24
+NO_GROUP = "It will appear here once it exists."
 
 
 def is_awaited(group: GroupDescription, phase: str | None) -> bool:
@@ -42,24 +48,16 @@ def is_awaited(group: GroupDescription, phase: str | None) -> bool:
     return phase != JOINED if group.state == "PreparingRebalance" else phase not in (SYNCED, STABLE)
 
 
-def shown_phase(group: GroupDescription, one: MemberPhase) -> str | None:
-    """The phase to show for a member: a silent member of a settled group is SILENT, whatever the broker reports."""
-    return SILENT if one.is_silent and group.state not in REBALANCING else one.phase
+def shown_phase(one: MemberPhase) -> str | None:
+    """The word for a member: a silent one is silent, whatever else the broker reports."""
+    return SILENT if one.is_silent else one.phase
 
 
-def short_id(member_id: str) -> str:
-    """A member id without most of the UUID at its end, which brokers and clients append."""
-    return cells.name(_UUID.sub(lambda found: f"-{found[1]}", member_id).lstrip("-"))
-
-
-def names(members: Sequence[MemberRow]) -> dict[str, str]:
-    """A name per member id: the instance id or client id if it is unique in the group, else the shortened member id."""
-    found = [member.group_instance_id or member.client_id or "" for member in members]
-    times = Counter(found)
-    return {
-        member.consumer_id or "": cells.name(name) if name and times[name] == 1 else short_id(member.consumer_id or "")
-        for member, name in zip(members, found, strict=True)
-    }
+def grown(member: MemberRow, passed_s: float) -> MemberRow:
+    """A member as it is some seconds after the snapshot, if it stays silent."""
+    if member.heartbeat_age_ms is None or passed_s <= 0:
+        return member
+    return replace(member, heartbeat_age_ms=member.heartbeat_age_ms + int(passed_s * 1000))
 
 
 def left_ms(group: GroupDescription, now_ms: int) -> int | None:
@@ -70,56 +68,72 @@ def left_ms(group: GroupDescription, now_ms: int) -> int | None:
     return max(0, group.state_since_ms + max(timeouts) - now_ms)
 
 
-def sentence(group: GroupDescription, now_ms: int) -> str:
-    """Which members the group waits for, or why it waits for none. `now_ms` is of the clock that `state_since_ms` comes from."""
+def progress(group: GroupDescription, now_ms: int, passed_s: float, width: int) -> list[Content]:
+    """A bar of a rebalance with the countdowns below it; else one sentence. `now_ms` is of the clock of `state_since_ms`."""
+    if (sentence := _plain(group)) is not None:
+        return [Content.styled(cells.name(sentence), "bold $text-error" if group.error is not None else "")]
+    called, found = names(group.members), member_phases(group)
+    waits = [one for one in found if is_awaited(group, one.phase)]
+    done, missing = len(found) - len(waits), [called[one.member.consumer_id or ""] for one in waits]
+    clocks = _silent(group, called, passed_s)
+    if group.state == "PreparingRebalance":
+        remaining_ms = left_ms(group, now_ms)
+        if remaining_ms is not None:
+            clocks.insert(0, Content(f"rebalance timeout in {cells.age(remaining_ms / 1000)}"))
+        rest = f"waits for {listed(missing)}" if missing else "more members may join"
+        return [_bar("joined", done, len(found), rest, missing, width), _joined(clocks)]
+    if group.state == "CompletingRebalance":
+        rest = f"waits for {listed(missing)}" if missing else ""
+        if any(one.member.consumer_id == group.leader for one in waits):
+            rest = f"leader {called[group.leader or '']} assigns partitions"
+        return [_bar("synced", done, len(found), rest, missing, width), _joined(clocks)]
+    if waits and group.state != "Stable":
+        return [_bar("assigned", done, len(found), f"waits for {listed(missing)}", missing, width), _joined(clocks)]
+    everyone = counted(len(found), "member")
+    if waits:
+        return [Content(f"{done:,} of {everyone} have their assignment, waits for {listed(missing)}"), _joined(clocks)]
+    return [_joined(clocks)] if clocks else [Content(f"{everyone}, {'each ' * (len(found) > 1)}with its assignment")]
+
+
+def _plain(group: GroupDescription) -> str | None:
+    """What a sentence says of a group without members whose phases are known."""
     if group.error is not None:
-        message = cells.name(group.error.message)
-        return f"{message} It will appear here once it exists." if is_gone(group.error) else message
+        return f"{group.error.message} {NO_GROUP}" if is_gone(group.error) else group.error.message
     if group.state == "Dead":
         return "The group no longer exists: it has no members and no offsets."
     if not group.members:
         return "No members: no consumer of this group is running." if group.state == "Empty" else "No members yet."
-    called = names(group.members)
-    everyone = counted(len(called), "member")
-    found = member_phases(group)
-    if group.state == "Stable" and (silent := [one for one in found if one.is_silent]):
-        return f"{everyone}, no heartbeat from {_listed([_silence(called, one.member) for one in silent])}"
-    if any(one.phase is None for one in found):
-        return f"{everyone}; this cluster does not report their phases"
-    awaited = [one for one in found if is_awaited(group, one.phase)]
-    done = len(found) - len(awaited)
-    missing = [called[one.member.consumer_id or ""] for one in awaited]
-    if group.state == "PreparingRebalance":
-        return _joining(done, everyone, missing, left_ms(group, now_ms))
-    if group.state == "CompletingRebalance":
-        return _syncing(group, called, awaited, done, everyone)
-    if awaited:
-        return f"{done:,} of {everyone} have their assignment, waiting for {_listed(missing)}"
-    return f"{everyone}, each with its assignment" if len(found) > 1 else f"{everyone} with its assignment"
+    if any(one.phase is None for one in member_phases(group)):
+        return f"{counted(len(group.members), 'member')}; this cluster does not report their phases"
+    return None
 
 
-def _joining(joined: int, everyone: str, missing: Sequence[str], remaining_ms: int | None) -> str:
-    text = f"{joined:,} of {everyone} joined"
-    text += f", waiting for {_listed(missing)}" if missing else "; more members may join"
-    return text if remaining_ms is None else f"{text}, for up to {cells.milliseconds(remaining_ms)}"
+def _bar(word: str, done: int, total: int, rest: str, missing: Sequence[str], width: int) -> Content:
+    """`joined ████░░░░ 50/110  waits for ...`; the bar gives way to the text, which names as many as fit."""
+    figures = f" {done:,}/{total:,}"
+    texts = [rest] if not missing else [rest.replace(listed(missing), listed(missing, most)) for most in (3, 2, 1)]
+    room = width - len(word) - 1 - len(figures) - LEAST_BAR
+    text = next((f"  {one}" for one in texts if one and Content(one).cell_length + 2 <= room), "")
+    length = min(MOST_BAR, room + LEAST_BAR - Content(text).cell_length)
+    full = length * done // total if total else 0
+    return Content.assemble(
+        f"{word} ",
+        (glyphs.FULL * full, "$text-success"),
+        (glyphs.SHADE * (length - full), "$text-muted"),
+        (figures, "bold"),
+        (text, "$text-warning"),
+    )
 
 
-def _syncing(
-    group: GroupDescription, called: Mapping[str, str], awaited: Sequence[MemberPhase], done: int, everyone: str
-) -> str:
-    text = f"{done:,} of {everyone} synced"
-    if any(one.member.consumer_id == group.leader for one in awaited):
-        return f"{text}, waiting for leader {called[group.leader or '']} to assign partitions"
-    missing = [called[one.member.consumer_id or ""] for one in awaited]
-    return f"{text}, waiting for {_listed(missing)}" if missing else text
+def _silent(group: GroupDescription, called: dict[str, str], passed_s: float) -> list[Content]:
+    """The members that are silent, with the time until they are evicted, the first to go first."""
+    silent = [one.member for one in member_phases(group) if one.is_silent]
+    found = sorted((evicted_in_s(grown(one, passed_s)) or 0.0, called[one.consumer_id or ""]) for one in silent)
+    texts = [f"{name} silent, evicted in {cells.age(seconds)}" for seconds, name in found[:2]]
+    if len(found) > 2:
+        texts.append(f"{len(found) - 2:,} more silent")
+    return [Content.styled(text, "bold $text-error") for text in texts]
 
 
-def _silence(called: Mapping[str, str], member: MemberRow) -> str:
-    session = cells.milliseconds(member.session_timeout_ms)
-    age = cells.milliseconds(member.heartbeat_age_ms)
-    return f"{called[member.consumer_id or '']} ({age} of {session})"
-
-
-def _listed(found: Sequence[str], most: int = 3) -> str:
-    more = len(found) - most
-    return ", ".join(found[:most]) + (f" and {more:,} more" if more > 0 else "")
+def _joined(parts: Sequence[Content]) -> Content:
+    return Content(f" {glyphs.SEPARATOR} ").join(parts)

@@ -13,7 +13,7 @@ from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.frame.looks import verdict
 from kgctl.tui.widgets.frame.panel import Panel
-from kgctl.tui.widgets.group.progress import names
+from kgctl.tui.widgets.group.names import names
 from kgctl.tui.widgets.groups.columns import facts, missing
 from kgctl.tui.widgets.text.line import Line, as_fits
 from kgctl.watch.figures import counted

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.content import Content
-
 from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.health import FAULTS, Health
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
-from kgctl.tui.widgets.charts.area import area, fitted
+from kgctl.tui.widgets.charts.lag_chart import LagChart
 from kgctl.tui.widgets.frame.looks import Look, look
 from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.frame.table_panel import GONE, TablePanel
-from kgctl.tui.widgets.group.timeline import clock_time
+from kgctl.tui.widgets.group.bars import clock_time
 from kgctl.tui.widgets.groups.columns import urgency
 from kgctl.tui.widgets.table.columns import Column
-from kgctl.tui.widgets.text.line import Line
 from kgctl.watch.cluster import ClusterView
-from kgctl.watch.trend import levels
 
-LAG_TITLE, FIGURES_WIDTH = "Cluster lag, 10 min", 13
-NO_FAULT = "no fault now"
+LAG_TITLE, NO_FAULT = "Cluster lag, 10 min", "no fault now"
 NO_LOOK = Look(" ", "")
 
 
@@ -68,54 +63,10 @@ class LagPanel(Panel):
 
     def show(self, view: ClusterView) -> None:
         self.show_title(LAG_TITLE)
-        self.chart.show(view)
+        self.chart.show(view.lags(), view.totals)
 
     def compose(self) -> list[LagChart]:
         return [self.chart]
-
-
-class LagChart(Line):
-    DEFAULT_CSS = """
-    LagChart { height: 1fr; padding: 0; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: ClusterView | None = None
-
-    def show(self, view: ClusterView) -> None:
-        self._view = view
-        self.refresh()
-
-    def text(self, width: int) -> Content:
-        view, height = self._view, max(1, self.content_size.height)
-        if view is None:
-            return Content()
-        totals = view.totals
-        figures = [Content.styled(cells.short(totals.lag), "bold"), _growth(totals.lag_per_s)]
-        rates = [("in", totals.rate_in), ("out", totals.rate_out)]
-        figures += [Content.assemble((f"{word:<4}", "$text-muted"), cells.rate(rate)) for word, rate in rates]
-        if height < len(figures):
-            figures = [figures[0] + " " + figures[1], *figures[2:]]
-        room = max(0, width - FIGURES_WIDTH)
-        lags = fitted(view.lags(), room)
-        chart = area(levels(lags, totals.rate_in), height)
-        empty = Content(" " * FIGURES_WIDTH)
-        lines = []
-        for place, columns in enumerate(chart):
-            figure = figures[place] if place < len(figures) else empty
-            blank = " " * max(1, FIGURES_WIDTH - figure.cell_length)
-            lines.append((figure + blank).truncate(FIGURES_WIDTH) + Content.styled(columns, "$primary"))
-        return Content("\n").join(lines)
-
-
-def _growth(per_s: float | None) -> Content:
-    if per_s is None:
-        return Content()
-    is_level = abs(per_s) < 0.5
-    sign = "" if is_level else "+" if per_s > 0 else "-"
-    text = f"{sign}{cells.rate(0.0 if is_level else abs(per_s))}"
-    return Content.styled(text, "$text-warning" if per_s > 0 and not is_level else "$text-muted")
 
 
 class EventsPanel(TablePanel[ClusterEvent]):

@@ -22,6 +22,29 @@ class Line(Widget):
         return self.text(max(1, self.content_size.width))
 
 
+class Parts(Line):
+    """One line of parts, the most important first; those that do not fit are left out."""
+
+    DEFAULT_CSS = """
+    Parts { height: 1; color: $text-muted; }
+    """
+
+    def __init__(self, between: str, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
+        self._between = between
+        self.parts: tuple[str, ...] = ()
+
+    def show(self, parts: Sequence[str]) -> None:
+        """Show these parts; without any, the line disappears."""
+        if tuple(parts) != self.parts:
+            self.parts = tuple(parts)
+            self.refresh()
+        self.display = bool(parts)
+
+    def text(self, width: int) -> Content:
+        return as_fits(Content(), [Content(part) for part in self.parts], "", self._between, width)
+
+
 def as_fits(text: Content, parts: Sequence[Content], first: str, between: str, width: int) -> Content:
     """The text with as many of the parts, in their order, as fit into the width; no part is cut."""
     for place, part in enumerate(parts):

@@ -69,7 +69,7 @@ def test_the_help_of_a_group_describes_its_actions() -> None:
         await until(lambda: isinstance(app.screen, GroupScreen))
         await pilot.press("question_mark")
         await pilot.pause()
-        for words in ("Reset offsets of the group", "Trigger a rebalance of the group", "Remove a member of the group"):
+        for words in ("Reset offsets of the group", "Trigger a rebalance of the group", "Remove members of the group"):
             assert words in help_text(app)
 
     on_groups(walk)

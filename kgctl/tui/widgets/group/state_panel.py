@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from textual.app import ComposeResult
 from textual.content import Content
 
@@ -76,8 +78,22 @@ class StateLines(Line):
         now = self._now
         if now is None:
             return Content()
-        lines = [*loop(now.group, now.visits, width), *_lines(now, width)][: max(1, self.content_size.height)]
-        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+        lines, height = [*loop(now.group, now.visits, width), *_lines(now, width)], max(1, self.content_size.height)
+        return Content("\n").join(_wrapped(lines, width, height - len(lines))[:height])
+
+
+def _wrapped(lines: list[Content], width: int, room: int) -> list[Content]:
+    """A line that is too long takes more lines while there are some; else an ellipsis ends it."""
+    found = []
+    for line in lines:
+        parts = wrap(line.plain, width) if line.cell_length > width else []
+        if not parts or len(parts) - 1 > room:
+            found.append(line.truncate(width, ellipsis=True))
+            continue
+        style = line.spans[0].style if line.spans else ""
+        found += [Content.styled(part, style).truncate(width, ellipsis=True) for part in parts]
+        room -= len(parts) - 1
+    return found
 
 
 def _lines(now: StateNow, width: int) -> list[Content]:

@@ -14,7 +14,7 @@ from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
 from kgctl.watch.rates import eta_s
-from kgctl.watch.recency import reads_recent
+from kgctl.watch.recency import leaves_old_records, reads_recent
 from kgctl.watch.rows import is_left, key_of, lagging
 from kgctl.watch.silence import is_silent, rebalancing, silent_members
 from kgctl.watch.tracker import GroupTracker, has_offsets
@@ -99,6 +99,8 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
         unread_s = None if unread_ms is None else tracker.age_s(unread_ms)
         if commit_s is not None and unread_s is not None and min(commit_s, unread_s) >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, commit_s, unread_s))
+        elif commit_s is not None and commit_s >= tracker.limits.stalled_s and leaves_old_records(group, row):
+            found.append((row.lag or 0, row, commit_s, None))
         elif still_s >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, max(still_s, commit_s or 0.0), None))
     if not found:

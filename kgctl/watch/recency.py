@@ -1,4 +1,4 @@
-"""Proves from offsets alone that a group has left no old record unread."""
+"""Proves from offsets alone that a group has left no old record unread, or that it has."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ def reads_recent(tracker: GroupTracker, age_s: float) -> bool:
     if group is None or not group.recent_from:
         return False
     return all(_is_read(tracker, group, row, age_s) for row in group.partitions if not is_left(group, row))
+
+
+def leaves_old_records(group: GroupDescription, row: PartitionLag) -> bool:
+    """Whether records older than those of `recent_from` are unread in this partition.
+
+    Consumers may leave the last position of a topic unread that holds no record, only the end of a transaction.
+    """
+    start = group.recent_from.get(key_of(row))
+    return start is not None and row.current_offset is not None and start - row.current_offset > 1
 
 
 def _is_read(tracker: GroupTracker, group: GroupDescription, row: PartitionLag, age_s: float) -> bool:

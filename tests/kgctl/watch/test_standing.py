@@ -137,6 +137,25 @@ def test_offsets_past_all_older_records_prove_that_a_group_keeps_up(
     assert found.health is None or expected is not Health.OK or "no unread record is older than 90 s" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("recent_from", "commit_s", "expected"),
+    [
+        ({P0: 102}, 91, Health.STALLED),
+        ({P0: 102}, 89, None),
+        # The position may hold the end of a transaction, which consumers do not read.
+        ({P0: 101}, 3_600, None),
+        ({P0: 100}, 3_600, Health.OK),
+        ({}, 3_600, None),
+    ],
+)
+def test_old_records_that_wait_for_a_commit_prove_that_a_group_is_stalled(
+    recent_from: dict[TopicPartition, int], commit_s: float, expected: Health | None
+) -> None:
+    found = standing(at_now(replace(lagging(7), recent_from=recent_from)), NOW, ago(commit_s))
+    assert found.health == expected, found.reason
+    assert expected is not Health.STALLED or "no commit for 91 s, lag 7" in found.reason
+
+
 def test_an_old_unread_record_outweighs_where_recent_records_begin() -> None:
     described = at_now(replace(lagging(7), recent_from={P0: 100}))
     assert standing(described, NOW, ago(1), ago(91)).health is None

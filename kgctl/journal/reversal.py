@@ -93,7 +93,9 @@ def _step(item: Item, now: Mapping[Key, Now | KgctlError], force: bool) -> Step:
         way = "" if item.action == DELETE else "; add --force to replace it"
         text = f"{item.subject}{f' {item.setting}' if item.setting else ''}: {problem}{way}"
         return Step(replace(row, status="failed", error=RowError(MOVED, text)))
-    return Step(replace(row, note=_remark(item)), inverse)
+    # With force, the row says what is lost.
+    remarks = [text for text in (_remark(item), problem) if text is not None]
+    return Step(replace(row, note="; ".join(remarks) or None), inverse)
 
 
 def _inverse(item: Item, now: Now) -> Item:

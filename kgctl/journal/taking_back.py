@@ -39,6 +39,7 @@ class TakingBack:
     states: Mapping[str, StoredGroup | KgctlError] = field(default_factory=dict)
     created: Sequence[str] = ()
     steps: Sequence[Step] = ()
+    force: bool = False
 
     @property
     def errors(self) -> list[str]:
@@ -89,20 +90,37 @@ def _of_groups(admin: Admin, entry: Entry, change: JournalRow, force: bool) -> T
         *found.notes,
         *(f"Group {one.group!r} did not exist before." for one in plan.groups if one.group in created),
     ]
-    return TakingBack(change, [*rows_of(checked), *failed], notes, plan, checked, states, created)
+    return TakingBack(change, [*rows_of(checked), *failed], notes, plan, checked, states, created, force=force)
 
 
 def _of_items(admin: Admin, entry: Entry, change: JournalRow, force: bool) -> TakingBack:
     results = results_of(os.environ, change)
     items = [item for item in entry.items if not results.of(item.key).startswith((CHANGE_FAILED, SKIPPED))]
     steps = steps_of(items, read_now(admin, items), force=force)
-    return TakingBack(change, [step.row for step in steps], steps=steps)
+    return TakingBack(change, [step.row for step in steps], steps=steps, force=force)
+
+
+def _planned_again(admin: Admin, undo: TakingBack) -> TakingBack:
+    """The same plan from what is there now. Raises Precondition if it is another one: the user has not seen that."""
+    change = next((row for row in changes_of(admin) if row.id == undo.change.id), undo.change)
+    if problem := refusal(change):
+        raise Precondition(problem)
+    again = plan_undo(admin, change, force=undo.force)
+    if _work(again) != _work(undo):
+        reason = f": {again.errors[0]}" if again.errors else ""
+        raise Precondition(f"what this changes is not as it was when the plan was made; plan again{reason}")
+    return again
+
+
+def _work(undo: TakingBack) -> tuple[object, ...]:
+    return [one.plan for one in undo.checked], [step.item for step in undo.steps], undo.errors
 
 
 def carry_out_undo(admin: Admin, undo: TakingBack, keeper: Keeper) -> list[ChangeRow | ItemRow]:
-    """The rows with their outcome. The undo is a change of the journal, too."""
+    """The rows with their outcome. The undo is a change of the journal, too. Raises Precondition if the plan is out of date."""
     if not undo.has_work:
         return [replace(row, status=SKIPPED) if row.status == PLANNED else row for row in undo.rows]
+    undo = _planned_again(admin, undo)
     if undo.plan is None:
         wanted = [step.item for step in undo.steps if step.item is not None]
         done, _ = keeper.change(

@@ -7,11 +7,9 @@ from typing import Protocol
 
 from kgctl.client.admin.reset import MOVED
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
+from kgctl.journal.results import is_uncertain
 from kgctl.model.failure import RowError
 from kgctl.watch.figures import counted
-
-# Errors after which the change may have happened nevertheless.
-INDETERMINATE = ("TIMED_OUT", "REQUEST_TIMED_OUT", "UNREACHABLE", "READ_BACK_DIFFERS")
 
 
 class Changed(Protocol):
@@ -26,10 +24,15 @@ class GroupChanged(Changed, Protocol):
     def group(self) -> str: ...
 
 
+def may_have_changed(name: str) -> bool:
+    """Whether the change may have happened in spite of this error."""
+    return name == "READ_BACK_DIFFERS" or is_uncertain(name)
+
+
 def is_refusal(error: KgctlError) -> bool:
     """Whether the error means that nothing was changed."""
     is_known = isinstance(error, Precondition | NotFound | BrokerError) or error.name == MOVED
-    return error.changed_nothing or (is_known and error.name not in INDETERMINATE)
+    return error.changed_nothing or (is_known and not may_have_changed(error.name))
 
 
 def unchanged(sentence: str) -> str:

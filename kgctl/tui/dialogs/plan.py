@@ -23,7 +23,7 @@ from kgctl.render.table import printable
 from kgctl.tui import command_line
 from kgctl.tui.dialogs.body import Body
 from kgctl.tui.dialogs.early_keys import EarlyKeys
-from kgctl.tui.dialogs.outcomes import INDETERMINATE, Changed, ended, is_refusal, unchanged
+from kgctl.tui.dialogs.outcomes import Changed, ended, is_refusal, may_have_changed, unchanged
 from kgctl.tui.feed.protocol import Feed
 from kgctl.tui.widgets.table.rows import Rows
 
@@ -176,6 +176,12 @@ class PlanDialog(ModalScreen[bool]):
             return ""
         return f"Type {what} to consent: {word}"
 
+    def discard_consent(self) -> None:
+        if self.asks_name:
+            with self.prevent(Input.Changed):
+                self.query_one("#name", Input).value = ""
+            self.show_state()
+
     @on(Input.Changed, "#name")
     def _type_name(self, event: Input.Changed) -> None:
         event.stop()
@@ -307,10 +313,7 @@ class PlanDialog(ModalScreen[bool]):
     async def _carry_out(self, started_from: Widget | None) -> None:
         try:
             await self.carry_out()
-            if self.asks_name:
-                with self.prevent(Input.Changed):
-                    self.query_one("#name", Input).value = ""
-                self.show_state()
+            self.discard_consent()
         except KgctlError as error:
             if is_refusal(error):
                 self.say(unchanged(str(error)), "error")
@@ -338,7 +341,7 @@ class PlanDialog(ModalScreen[bool]):
         return Keeper(origin, self._warnings.append, way_out=". Free or fix it")
 
     def note_outcome(self, rows: Sequence[Changed]) -> None:
-        self.was_changed |= any(row.error is None or row.error.name in INDETERMINATE for row in rows)
+        self.was_changed |= any(row.error is None or may_have_changed(row.error.name) for row in rows)
 
     def _show_elapsed(self) -> None:
         if self.stage is Stage.CHANGING:

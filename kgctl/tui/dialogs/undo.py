@@ -90,11 +90,13 @@ class UndoDialog(PlanDialog):
         event.stop()
         if event.rows.id == "changes" and self.stage is not Stage.CHANGING:
             self.chosen = event.row
+            self.discard_consent()
             self.plan_again(0.0)
 
     @on(Checkbox.Changed, "#force")
     def _force(self, event: Checkbox.Changed) -> None:
         event.stop()
+        self.discard_consent()
         self.plan_again(0.0)
 
     @property

@@ -121,6 +121,30 @@ def test_groups_are_deleted_and_get_their_offsets_back_by_undo(kgctl: Kgctl, fee
     assert newest(kgctl)["undoes"] is not None
 
 
+def test_an_undo_whose_plan_is_out_of_date_deletes_nothing(kgctl: Kgctl, feed: ClusterFeed) -> None:
+    name = fresh("new")
+    assert kgctl("topics", "create", name).exit_code == 0
+
+    async def play() -> None:
+        async with opened(UndoDialog(feed), (120, 40)) as scene:
+            await scene.press("enter")
+            assert [row.note for row in scene.rows()] == ["deletes the topic"]
+            fill(kgctl, name, [3])
+            await consent(scene, name)
+            assert scene.text("message").startswith("Error: what this changes is not as it was"), scene.text("message")
+            assert "3 records were written to it since" in scene.text("message")
+            assert scene.text("message").endswith("Nothing was changed.")
+            await scene.focus("force")
+            await scene.press("space")
+            (row,) = scene.rows()
+            assert row.note == "deletes the topic; 3 records were written to it since, and would be deleted"
+            await consent(scene, name)
+            assert scene.text("message").startswith("Done: the change was taken back."), scene.text("message")
+
+    asyncio.run(play())
+    assert kgctl("topics", "describe", name).exit_code != 0
+
+
 def test_offsets_of_a_topic_are_deleted_in_marked_groups(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
     first, second = committed(kgctl, topic, 2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from kgctl.tui.feed.recording_file import read_lines
 from kgctl.tui.feed.values import NotAValue, from_json
 
 T = TypeVar("T")
+LATEST_MS = 253_402_300_800_000  # the year 10000
 NO_CHANGES = "This is a recording: nothing can be changed."
 
 
@@ -54,6 +56,7 @@ class Recording:
             self.cluster = from_json(ClusterLabel, lines.header["cluster"])
             for place, line in enumerate(lines.frames):
                 frame = RecordedFrame(float(line["at_s"]), int(line["wall_ms"]), str(line["read"]), line)
+                _check(frame, is_new=frame.question not in self.places)
                 self.frames.append(frame)
                 self.places.setdefault(frame.question, []).append(place)
         except (KeyError, TypeError, ValueError) as error:
@@ -66,13 +69,28 @@ class Recording:
         found = {}
         for question in self.places:
             name, asked = json.loads(question)
-            if name == kind:
-                found[asked["group"]] = question
+            if name == kind and "group" in asked:
+                found[str(asked["group"])] = question
         return found
 
     def at(self, wall_ms: int) -> int:
         """The place of the last frame that arrived until this time; 0 before the first."""
         return max(0, bisect_right(self.frames, wall_ms, key=lambda frame: frame.wall_ms) - 1)
+
+
+def _check(frame: RecordedFrame, *, is_new: bool) -> None:
+    """Raise ValueError for what no kgctl has written: recordings come from other people, too."""
+    if not (math.isfinite(frame.at_s) and 0 <= frame.wall_ms < LATEST_MS):
+        raise ValueError("a frame has no valid time")
+    kinds = frame.line.keys() & {"answer", "change", "error"}
+    if len(kinds) != 1 or (is_new and "change" in kinds):
+        raise ValueError("a frame has no answer")
+    if "error" in kinds:
+        from_json(RowError, frame.line["error"])
+    if is_new:
+        name, asked = json.loads(frame.question)
+        if not (isinstance(name, str) and isinstance(asked, dict)):
+            raise ValueError("a frame names no read")
 
 
 class Answers(Generic[T]):

@@ -67,14 +67,15 @@ def test_quitting_during_a_change_needs_a_second_key(key: str) -> None:
     removing(None, play)
 
 
-def test_a_timeout_leaves_the_outcome_open() -> None:
+@pytest.mark.parametrize("code", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_an_error_that_says_nothing_of_the_change_leaves_the_outcome_open(code: ErrorCode) -> None:
     async def play(scene: Scene, dialog: PlanDialog) -> None:
         await until(lambda: dialog.stage is not Stage.CHANGING)
         text = DialogScene(cast(Any, scene.app), scene.pilot, dialog).text("message")
         assert "Part of the plan may have been executed" in text
         assert (dialog.stage, dialog.was_changed) == (Stage.REFUSED, True)
 
-    removing(BrokerError(ErrorCode.REQUEST_TIMED_OUT, f"group {GROUP!r}"), play)
+    removing(BrokerError(code, f"group {GROUP!r}"), play)
 
 
 def test_a_refused_change_changes_nothing() -> None:

@@ -15,7 +15,9 @@ from kgctl.client.net.errors import BadValue, Unreachable
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.delta import diff, patched
 from kgctl.tui.feed.groups import AllGroups
+from kgctl.tui.feed.read import parts
 from kgctl.tui.feed.recording import record_to
+from kgctl.tui.feed.recording_file import RecordingWriter
 from kgctl.tui.feed.replay import Recording, ReplayFeed
 from kgctl.tui.replay.moments import place_at
 from tests.kgctl.tui import snapshots
@@ -171,6 +173,29 @@ def test_a_full_disk_stops_the_recording_and_not_the_dashboard(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     assert reasons == ["File too large"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"read": "?"},
+        {"read": "[[],1]"},
+        {"at_s": float("nan")},
+        {"wall_ms": 10**30},
+        {"answer": None, "error": 5},
+        {"change": [0, {}]},
+        {"is_answered": False},
+    ],
+)
+def test_a_frame_that_no_dashboard_writes_is_refused(tmp_path: Path, changed: dict[str, object]) -> None:
+    frame = {"at_s": 1.0, "wall_ms": 1, "read": parts(AllGroups())[0], "answer": {}} | changed
+    if "is_answered" in changed:
+        del frame["answer"]
+    writer = RecordingWriter(tmp_path / "crafted", {"cluster": {"address": "a:1"}})
+    writer.write(frame)
+    writer.close()
+    with pytest.raises(BadValue, match="crafted is not a valid recording: "):
+        Recording(tmp_path / "crafted")
 
 
 def test_times_of_a_recording(tmp_path: Path) -> None:

@@ -100,8 +100,9 @@ class Header(Widget):
     def _left(self, cluster: ClusterLabel) -> Content:
         name = cells.name(cluster.name)
         place = f"{PATH}{self._place}" if self._place else ""
-        if cluster.color:
-            return Content.styled(f" kgctl {glyphs.PATH} {name}{place} ", f"bold {BADGES[cluster.color].style}")
+        # A recording may have a color of a newer kgctl.
+        if (badge := BADGES.get(cluster.color or "")) is not None:
+            return Content.styled(f" kgctl {glyphs.PATH} {name}{place} ", f"bold {badge.style}")
         between = PATH if self._place else "  "
         return Content.assemble(" kgctl", between, (name, "bold"), (place, "bold"), " ")
 

@@ -117,7 +117,10 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
         group = answer.snapshot.group
         if group.error is None:
             self._names = names(group.members)
-        self.partitions.show_partitions(answer.view.partitions, self._names, is_owned=group.state not in REBALANCING)
+        baseline = self.dashboard.baseline
+        before = None if baseline is None else baseline.partitions(self.group)
+        is_owned = group.state not in REBALANCING
+        self.partitions.show_partitions(answer.view.partitions, self._names, is_owned=is_owned, before=before)
         self._show_lag()
         self._show_times()
         if self._at_ms is not None:

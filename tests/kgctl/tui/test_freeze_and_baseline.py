@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from kgctl.model.watched import Snapshot
+from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.app import KgctlApp
 from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.widgets.frame.header import Header
+from kgctl.tui.widgets.table.rows import Rows
 from kgctl.watch.baseline import Baseline
 from kgctl.watch.cluster import ClusterWatch
 from tests.kgctl.tui import snapshots
 from tests.kgctl.tui.groups_scene import Scene, watching
+from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 
@@ -95,6 +100,24 @@ def test_tables_show_what_has_changed_since_the_baseline() -> None:
         assert "lag-since" not in rows.visible_columns
 
     watching(growing(3, 500), walk)
+
+
+def test_the_partitions_of_a_group_show_what_has_changed() -> None:
+    async def run() -> None:
+        before, after = snapshots.group("billing", lags=(3,)), snapshots.group("billing", lags=(10,), read=1_100)
+        now = GroupSnapshot(snapshots.NOW_S, snapshots.NOW_MS, after)
+        feed = PreparedFeed([snapshots.snapshot([before])], {"billing": [now]})
+        app = KgctlApp(feed, group="billing", clock=lambda: snapshots.NOW_S)
+        async with app.run_test(size=(200, 60)) as pilot:
+            await until(app.ready.is_set)
+            await until(lambda: app.cluster is not None)
+            await pilot.press("B")
+            await pilot.pause()
+            rows = app.screen.query_one("#partitions Rows", Rows)
+            assert {"lag-since", "read-since"} <= rows.visible_columns
+            assert [word for word in rows.render_line(1).text.split() if word.startswith("+")] == ["+7", "+100"]
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(("lags", "change"), [((500, 3), (-497, -994)), ((3, 3), (0, 0))])

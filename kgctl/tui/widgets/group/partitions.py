@@ -8,6 +8,7 @@ from textual import events
 from textual.app import ComposeResult
 
 from broker.light_dataclasses import replace
+from kgctl.model.groups import PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import WatchedPartition
 from kgctl.tui import cells
@@ -48,6 +49,7 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
         )
         self._names: Mapping[str, str] = {}
         self._is_owned = True
+        self._before: Mapping[TopicPartition, PartitionLag] | None = None
         self._why = Parts(" ", "-detail")
 
     def compose(self) -> ComposeResult:
@@ -63,10 +65,18 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
         return self.table.cursor_row
 
     def show_partitions(
-        self, partitions: Sequence[WatchedPartition], names: Mapping[str, str], *, is_owned: bool
+        self,
+        partitions: Sequence[WatchedPartition],
+        names: Mapping[str, str],
+        *,
+        is_owned: bool,
+        before: Mapping[TopicPartition, PartitionLag] | None = None,
     ) -> None:
-        """`names` has the names of members by member id; `is_owned`: the group is not between two assignments."""
-        self._names, self._is_owned = names, is_owned
+        """`names` has the names of members by member id; `is_owned`: the group is not between two assignments.
+
+        `before`: the partitions at the moment to compare with, if there is one.
+        """
+        self._names, self._is_owned, self._before = names, is_owned, before
         failed = sum(row.error is not None for row in partitions)
         self.show(partitions, parts=[f"{failed:,} with an error"] if failed else [], gone=lambda _: GONE)
         self._show_why()
@@ -86,6 +96,19 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
     def _owner(self, row: WatchedPartition) -> str:
         return cells.name(None) if row.consumer_id is None else name_of(row.consumer_id, self._names)
 
+    def _has_before(self) -> bool:
+        return self._before is not None
+
+    def _lag_since(self, row: WatchedPartition) -> int | None:
+        then = (self._before or {}).get(_place(row))
+        return None if then is None or then.lag is None or row.lag is None else row.lag - then.lag
+
+    def _read_since(self, row: WatchedPartition) -> int | None:
+        then = (self._before or {}).get(_place(row))
+        if then is None or then.current_offset is None or row.committed is None:
+            return None
+        return row.committed - then.current_offset
+
     def _columns(self) -> list[Column[WatchedPartition]]:
         return [
             replace(catalogue.topic(lambda row: row.topic), width=9, order=_place),
@@ -93,6 +116,8 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
             replace(catalogue.number("committed", "COMMITTED", lambda row: row.committed, cells.count, 11), drawn=_committed, from_room=WIDER),
             replace(catalogue.number("end", "END", lambda row: row.log_end, cells.count, 11), drawn=_end, from_room=WIDER),
             replace(catalogue.number("lag", "LAG", lambda row: row.lag, cells.count, 8), flex=1, most=12, drawn=_lag, style=_lag_style),
+            catalogue.change("lag-since", "LAG +/-", self._lag_since, cells.count, self._has_before),
+            catalogue.change("read-since", "READ +/-", self._read_since, cells.count, self._has_before),
             Column("trend", "TREND", lambda _: "", 7, flex=2, most=30, drawn=_trend, priority=1),
             catalogue.rate("in", "IN/s", lambda row: row.rate_in, priority=3),
             replace(catalogue.rate("out", "OUT/s", lambda row: row.rate_out), from_room=WIDE),

@@ -10,7 +10,7 @@ from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.table import catalogue
-from kgctl.tui.widgets.table.columns import Column, R
+from kgctl.tui.widgets.table.columns import Column
 from kgctl.watch.figures import counted
 
 _NEEDS_TWO = "needs two refreshes"
@@ -46,8 +46,8 @@ def columns(
         catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, from_room=WIDE),
         catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 4),
         catalogue.number("lag", "LAG", lambda row: row.unread, _whole, 9),
-        change("lag-since", "LAG +/-", lambda row: since(row)[0], has_since),
-        change("read-since", "READ +/-", lambda row: since(row)[1], has_since),
+        catalogue.change("lag-since", "LAG +/-", lambda row: since(row)[0], _whole, has_since),
+        catalogue.change("read-since", "READ +/-", lambda row: since(row)[1], _whole, has_since),
         Column("trend", "10 MIN", _dim, 8, flex=1, most=20, style=_trend_style, drawn=trend, priority=3),
         catalogue.rate("in", "IN/s", lambda row: row.rate_in, 7),
         catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 6),
@@ -55,25 +55,6 @@ def columns(
         catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, from_room=WIDE),
         Column("why", "WHY", _word, 20, flex=8, most=140, style=_unused, drawn=why),
     ]
-
-
-def change(key: str, title: str, of: Callable[[R], int | None], is_wanted: Callable[[], bool]) -> Column[R]:
-    """By how much a number has changed since the moment that the user has set."""
-    return Column(
-        key,
-        title,
-        lambda row: signed(of(row)),
-        9,
-        right=True,
-        style=lambda row: "" if of(row) else "dim",
-        order=of,
-        falling=True,
-        is_wanted=is_wanted,
-    )
-
-
-def signed(number: int | None) -> str:
-    return f"+{_whole(number)}" if number is not None and number > 0 else _whole(number)
 
 
 def behind_s(row: WatchedGroup) -> float | None:

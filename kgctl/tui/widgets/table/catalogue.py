@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from broker.light_dataclasses import replace
 from kgctl.tui import cells
 from kgctl.tui.widgets.table.columns import Column, R
 
@@ -76,3 +77,19 @@ def number(
         priority=priority,
         from_room=from_room,
     )
+
+
+def change(
+    key: str,
+    title: str,
+    of: Callable[[R], int | None],
+    text: Callable[[int | None], str],
+    is_wanted: Callable[[], bool],
+) -> Column[R]:
+    """By how much a number has changed since the moment that the user has set."""
+
+    def signed(row: R) -> str:
+        number = of(row)
+        return ("+" if number is not None and number > 0 else "") + text(number)
+
+    return replace(number(key, title, of, text, 9), text=signed, is_wanted=is_wanted)

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Collection, Sequence
 
 HIDDEN = "***"
-_SECRET = re.compile(r"(?i)passw|secret|token|credential|jaas|private|api[._-]?key|\bsasl\.mechanism\.oauth")
+_NAMES = r"passw|secret|token|credential|jaas|private|api[._-]?key|keystore\.(?:key|certificate)|truststore\.certificates"
+_SECRET = re.compile(rf"(?i){_NAMES}|\bsasl\.mechanism\.oauth")
 # A setting with such a name, anywhere in a word, as in a=1,ssl.key.password=x or [iterations=1,password=x].
-_SETTING = re.compile(r"(?is)((?:passw|secret|token|credential|jaas|private|api[._-]?key)[^=,\s]*\s*=).*")
+_SETTING = re.compile(rf"(?is)((?:{_NAMES})[^=,\s]*\s*=).*")
 _MOST = 2000
 
 

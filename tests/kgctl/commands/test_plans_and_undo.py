@@ -508,6 +508,7 @@ def test_the_journal_keeps_no_secrets_and_shows_one_change(our_cluster: Cluster,
     [
         (["--password", "s3", "x"], "--password '***' x"),
         (["--config", "sasl.jaas.config=abc", "a b"], "--config 'sasl.jaas.config=***' 'a b'"),
+        (["ssl.keystore.key=abc", "a=1,x.ssl.keystore.key=b"], "'ssl.keystore.key=***' 'a=1,x.ssl.keystore.key=***'"),
         (["--client-secret=abc"], "'--client-secret=***'"),
         (["http://me:pw@host/"], "'http://***@host/'"),
     ],

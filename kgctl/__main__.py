@@ -18,6 +18,14 @@ OBJECTS_PER_COLLECTION = 100_000
 
 
 def main() -> None:
+    try:
+        _run()
+    except KeyboardInterrupt:
+        # Also while modules are loaded.
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     begun = None
     if sys.argv[1:3] == ["broker", "start"]:
         # Before anything is loaded that this process alone needs, and with Python's own thresholds of the collector.
@@ -29,10 +37,7 @@ def main() -> None:
     if program.startswith("kafka-"):
         # A link with the name of one of Kafka's tools.
         sys.argv[1:1] = ["compat", program]
-    try:
-        answer = begun or _answer(sys.argv[1:])
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    answer = begun or _answer(sys.argv[1:])
     from kgctl.output import BROKEN_PIPE, CannotWrite, discard_output, guard_streams
 
     guard_streams()

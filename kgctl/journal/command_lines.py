@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Collection, Sequence
 
 HIDDEN = "***"
-_NAMES = r"passw|secret|token|credential|jaas|private|api[._-]?key|keystore\.(?:key|certificate)|truststore\.certificates"
+_NAMES = (
+    r"passw|secret|token|credential|jaas|private|api[._-]?key|keystore\.(?:key|certificate)|truststore\.certificates"
+)
 _SECRET = re.compile(rf"(?i){_NAMES}|\bsasl\.mechanism\.oauth")
 # A setting with such a name, anywhere in a word, as in a=1,ssl.key.password=x or [iterations=1,password=x].
 _SETTING = re.compile(rf"(?is)((?:{_NAMES})[^=,\s]*\s*=).*")

@@ -21,7 +21,6 @@ DURABILITIES = ("power", "process")
 OUTPUT, TIMEOUT = "--output", "--timeout"
 OUTPUTS = ("table", "wide", "name", "json", "jsonl", "yaml", "csv")
 LONGEST_TIMEOUT_S = 86400
-INTERRUPTED = 130
 
 
 def begin(words: Sequence[str], report: Callable[[Exception, Settings], int]) -> Callable[[], None] | None:
@@ -63,8 +62,6 @@ def _complete(
     try:
         _show_outcome(process, data_dir, own, chosen)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  the root of the program reports any failure in one line

@@ -138,6 +138,26 @@ def test_a_forked_broker_ends_with_a_program_that_does_not_complete_the_start(da
     assert find_holder(data_dir) is None
 
 
+def test_an_interrupt_while_modules_are_loaded_ends_the_broker_without_a_traceback(data_dir: Path) -> None:
+    words = ["broker", "start", "--data-dir", str(data_dir), "--listen", "127.0.0.1:0"]
+    interrupt = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "kgctl.commands.shared.settings":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv[1:] = {words!r}
+from kgctl.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", interrupt], env=broker_environment(), capture_output=True, timeout=PATIENCE_S
+    )
+    assert (done.returncode, done.stderr) == (130, b"")
+    assert find_holder(data_dir) is None
+
+
 def test_the_failure_of_a_forked_broker_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     failed = start(tmp_path / "data")

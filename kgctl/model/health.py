@@ -86,10 +86,12 @@ class Judgement(NamedTuple):
 
     `evidence` is how much there is where time will bring a verdict. `uncommitted_records` are those in partitions that a
     member owns and that have no committed offset, counted from the start of the log: an upper bound of what the group has
-    not read. The reason contains names that clients chose, so a user interface must make it printable.
+    not read. `brief` is the reason in about 30 characters, without the lag; empty if there is no shorter form. Both reasons
+    contain names that clients chose, so a user interface must make them printable.
     """
 
     health: Health | None
     reason: str
     evidence: Evidence | None = None
     uncommitted_records: int | None = None
+    brief: str = ""

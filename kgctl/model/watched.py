@@ -51,7 +51,7 @@ class GroupSnapshot:
 class WatchedGroup:
     """One group in the list of all groups. Unknown values are None; rates are in records/s.
 
-    `health`, `health_reason`, `evidence` and `uncommitted_records` are those of a Judgement.
+    `health`, `health_reason`, `evidence`, `uncommitted_records` and `health_brief` are those of a Judgement.
     """
 
     group: str
@@ -69,6 +69,7 @@ class WatchedGroup:
     error: RowError | None = None
     evidence: Evidence | None = None
     uncommitted_records: int | None = None
+    health_brief: str = ""
 
     @property
     def unread(self) -> int | None:

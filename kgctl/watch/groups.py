@@ -81,6 +81,7 @@ def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
         health_reason=judgement.reason,
         evidence=judgement.evidence,
         uncommitted_records=judgement.uncommitted_records,
+        health_brief=judgement.brief,
     )
 
 

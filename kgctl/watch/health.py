@@ -36,7 +36,8 @@ def health(tracker: GroupTracker, unread_since: Times = NO_TIMES) -> Judgement:
     if found.health is not None or found.evidence is None:
         return found
     seen_s, needed_s = found.evidence
-    return found._replace(reason=f"judging {seen_s:.0f}/{needed_s:.0f} s: {found.reason}")
+    progress = f"judging {seen_s:.0f}/{needed_s:.0f} s"
+    return found._replace(reason=f"{progress}: {found.reason}", brief=progress)
 
 
 def judge(tracker: GroupTracker, unread_since: Times) -> Judgement:
@@ -112,7 +113,7 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
         text += f", oldest unread record from {span(unread_s)} ago"
     if len(found) > 1:
         text += f"; {counted(len(found) - 1, 'other partition')} likewise"
-    return Judgement(Health.STALLED, text)
+    return Judgement(Health.STALLED, text, brief=f"no commit for {span(commit_s)} on {row.topic} {row.partition}")
 
 
 def _uncommitted(tracker: GroupTracker) -> Judgement:
@@ -125,7 +126,8 @@ def _uncommitted(tracker: GroupTracker) -> Judgement:
     text = f"no commit at all, up to {counted(tracker.uncommitted, 'unread record')} from the start of the log"
     if seen_s < tracker.limits.stalled_s:
         return Judgement(None, text, Evidence(seen_s, tracker.limits.stalled_s))
-    return Judgement(Health.NEVER_COMMITTED, f"{text}; Stable for {span(max(seen_s, tracker.proven_state_s))}")
+    text += f"; Stable for {span(max(seen_s, tracker.proven_state_s))}"
+    return Judgement(Health.NEVER_COMMITTED, text, brief="no commit at all")
 
 
 def _rewound(tracker: GroupTracker) -> Judgement:
@@ -133,7 +135,7 @@ def _rewound(tracker: GroupTracker) -> Judgement:
     text = f"{key.topic} {key.partition} went back from {one.highest:,} to {one.offset:,} {span(tracker.at_s - one.at_s)} ago"
     if len(tracker.rewound) > 1:
         text += f"; {counted(len(tracker.rewound) - 1, 'other partition')} likewise"
-    return Judgement(Health.REWOUND, text)
+    return Judgement(Health.REWOUND, text, brief=f"{key.topic} {key.partition} back to {one.offset:,}")
 
 
 def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judgement:
@@ -168,10 +170,11 @@ def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) 
         is_growing = surplus > limits.growth_s * rate_in and throughput.is_lag_rising()
         # Without any commit in this time it is the time between two commits, or the group will be STALLED soon.
         if throughput.records_out and is_growing:
-            return Judgement(Health.LAGGING, f"lag {lag:,} grows by {rate(rate_in - rate_out)}: {text}")
+            grows = f"grows by {rate(rate_in - rate_out)}"
+            return Judgement(Health.LAGGING, f"lag {lag:,} {grows}: {text}", brief=grows)
         if throughput.records_out and lag > limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
             behind = f"equals {span(lag / rate_in)} of records and does not shrink"
-            return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}")
+            return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}", brief="does not shrink")
     left_s = eta_s(lag, rate_in, rate_out)
     if left_s is not None and rate_out > CATCHING_UP * rate_in:
         return Judgement(Health.OK, f"lag {lag:,} shrinks, {span(left_s)} left: {text}")
@@ -215,7 +218,8 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     unused_s = _unused_s(tracker)
     if group.state in EMPTY_STATES and unused_s is not None and unused_s >= tracker.limits.unused_s:
         text = f"no members and no commits for {span(unused_s)}"
-        return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text)
+        brief = f"no commits for {span(unused_s)}"
+        return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text, brief=brief)
     if not lag:
         return Judgement(
             Health.OK, ("no members" if tracker.lag is None else "no members, no lag") + _left_over(tracker)
@@ -242,7 +246,9 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     if waiting and None not in waiting:
         proven_s = min(proven_s, max(tracker.apparent_age_s(at_ms) for at_ms in waiting if at_ms is not None))
     if proven_s >= tracker.limits.stalled_s:
-        return Judgement(Health.STOPPED, text)
+        is_commit = quiet_s is not None and quiet_s > away_s
+        brief = f"no commit for {span(quiet_s or 0)}" if is_commit else f"no members for {span(away_s)}"
+        return Judgement(Health.STOPPED, text, brief=brief)
     return Judgement(None, text, Evidence(proven_s, tracker.limits.stalled_s))
 
 

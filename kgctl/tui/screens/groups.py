@@ -139,7 +139,7 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         return baseline.lag_since(row), baseline.read_since(group)
 
     def _why(self, row: WatchedGroup, width: int) -> str:
-        return why(row, has_verdict="verdict" in self.rows.visible_columns)
+        return why(row, width, has_verdict="verdict" in self.rows.visible_columns)
 
     def _show(self, *, is_news: bool = False) -> None:
         """Show the selected rows with their counts. With news, a group that goes stays under the cursor."""

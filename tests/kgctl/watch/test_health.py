@@ -12,6 +12,7 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import WatchedGroup
+from kgctl.tui.widgets.groups.columns import why
 from kgctl.watch.groups import GroupsWatch
 from tests.kgctl.watch.snapshots import group, member, partition, snapshot
 
@@ -192,6 +193,27 @@ def test_commits_without_members_mean_that_the_group_is_read() -> None:
         return group("Empty", (), [partition(0, int(at_s) * 10, int(at_s) * 10 + 5, None)])
 
     assert after(60, course).health is Health.OK
+
+
+@pytest.mark.parametrize(
+    ("seconds", "course", "brief"),
+    [
+        (12, reading(0, 0, 4), "judging 12/30 s"),
+        (92, reading(0, 0, 1_204), "no commit for 92 s on orders 0"),
+        (92, lambda _: group("Empty", (), [partition(0, 5, 1_005, None)]), "no members for 92 s"),
+        (60, reading(100, 50, 10), "grows by 50/s"),
+        (60, reading(100, 100, 9_010), "does not shrink"),
+        (60, reading(100, 100), ""),
+    ],
+)
+def test_the_brief_reason_repeats_neither_the_lag_nor_the_verdict(seconds: float, course: Course, brief: str) -> None:
+    row = after(seconds, course)
+    assert row.health_brief == brief
+    cells = why(row, 30, has_verdict=False)
+    assert len(cells) <= 30
+    assert brief in cells
+    if row.health not in (None, Health.OK):
+        assert why(row, 200, has_verdict=False) == f"{row.health.lower()}: {row.health_reason}"
 
 
 # --- lagging ---

@@ -70,12 +70,17 @@ def urgency(row: WatchedGroup) -> tuple[int, int]:
     return -rank, -lag
 
 
-def why(row: WatchedGroup, *, has_verdict: bool) -> str:
-    """The reason of the verdict, after the verdict itself unless another column has it; nothing for groups that are well."""
+def why(row: WatchedGroup, width: int, *, has_verdict: bool) -> str:
+    """The longest form of the reason that fits, nothing for groups that are well.
+
+    The sentence follows the verdict itself unless another column has it; the brief reason stands alone.
+    """
     if row.health is Health.OK:
         return ""
-    reason = cells.name(row.health_reason)
-    return reason if row.health is None or has_verdict else f"{row.health.value.lower()}: {reason}"
+    text = reason = cells.name(row.health_reason)
+    if row.health is not None and not has_verdict:
+        text = f"{row.health.value.lower()}: {reason}"
+    return text if len(text) <= width or not row.health_brief else cells.name(row.health_brief)
 
 
 def state(row: WatchedGroup, width: int) -> str:

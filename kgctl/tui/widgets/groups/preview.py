@@ -11,7 +11,7 @@ from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
-from kgctl.tui.widgets.frame.looks import verdict
+from kgctl.tui.widgets.frame.looks import look, verdict
 from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.group.names import names
 from kgctl.tui.widgets.groups.columns import facts, missing
@@ -84,8 +84,13 @@ class Detail(Line):
 
     def _verdict(self, row: WatchedGroup, width: int) -> Content:
         """The verdict and its reason, with the last rebalance at the right if there is room."""
-        text = verdict(row.health) + (f" ({row.error.name})" if row.error else "")
-        text += f": {cells.name(row.health_reason)}" if row.health_reason else ""
+        reason = cells.name(row.health_reason) if row.health_reason else ""
+        if row.health is None and reason:
+            text = Content.styled(f"{look(None).glyph} {reason}", look(None).colour)
+        else:
+            text = (
+                verdict(row.health) + (f" ({row.error.name})" if row.error else "") + (f": {reason}" if reason else "")
+            )
         last = self._last_rebalance(row)
         blank = width - text.cell_length - last.cell_length
         return text + " " * blank + last if last and blank >= BETWEEN else text

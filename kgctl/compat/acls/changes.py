@@ -78,10 +78,10 @@ def _add(
 
 
 def _planned(session: Session, bindings: Sequence[Binding]) -> list[AclChange]:
-    """What does not exist yet. Nothing if ACLs cannot be read: then they cannot be added either."""
+    """What does not exist yet. Nothing if the cluster refuses to show ACLs: then it does not add them either."""
     try:
         return session.admin.plan_acl_addition(bindings)
-    except KgctlError:
+    except BrokerError:
         return []
 
 
@@ -103,7 +103,7 @@ def _remove(session: Session, filters: list[DeleteAclsRequest.Filter]) -> Delete
     def items() -> Sequence[Item]:
         try:
             plan.extend(session.admin.plan_acl_removal(chosen))
-        except KgctlError:
+        except BrokerError:
             return []
         return acls_removed(plan)
 

@@ -169,7 +169,7 @@ class RemoveMemberDialog(PlanDialog):
                     lambda: _remove(admin, plan, reason, is_bulk=len(groups) > 1),
                     reason=reason,
                 ),
-                admin.describe_groups(groups, offsets=False),
+                _read_back(admin, groups),
             )
         )
         self.note_outcome(done)
@@ -267,8 +267,18 @@ def _remove(admin: Admin, plan: Sequence[MemberChange], reason: str, *, is_bulk:
     return done
 
 
-def _now(done: Sequence[MemberChange], after: Sequence[GroupDescription]) -> str:
+def _read_back(admin: Admin, groups: Sequence[str]) -> list[GroupDescription] | KgctlError:
+    """The groups after the removal. A failure is returned: the members are removed all the same."""
+    try:
+        return admin.describe_groups(groups, offsets=False)
+    except KgctlError as error:
+        return error
+
+
+def _now(done: Sequence[MemberChange], after: Sequence[GroupDescription] | KgctlError) -> str:
     """The state of the only group after the removal, as read back."""
+    if isinstance(after, KgctlError):
+        return f"What followed could not be read back: {ended(str(after))}"
     if len(after) > 1:
         return f"{counted(len(dict.fromkeys(row.group for row in done)), 'group')} rebalanced."
     (group,) = after

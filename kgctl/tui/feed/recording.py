@@ -94,8 +94,9 @@ class RecordingFeed:
     def _try(self, write: Callable[[], None]) -> None:
         try:
             write()
-        except OSError as error:
-            is_first, self.failure = self.failure is None, error.strerror or str(error)
+        except Exception as error:  # noqa: BLE001 - reported as the failure; without this thread `_put` would wait for ever
+            reason = error.strerror if isinstance(error, OSError) else None
+            is_first, self.failure = self.failure is None, reason or str(error) or type(error).__name__
             if is_first:
                 self.failed(self.failure)
 

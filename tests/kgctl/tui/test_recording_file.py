@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from broker.light_dataclasses import replace
 from kgctl.client.net.errors import BadValue, Unreachable
+from kgctl.model.watched import Snapshot
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.delta import diff, patched
 from kgctl.tui.feed.groups import AllGroups
 from kgctl.tui.feed.read import parts
-from kgctl.tui.feed.recording import record_to
+from kgctl.tui.feed.recording import WAITING, record_to
 from kgctl.tui.feed.recording_file import RecordingWriter
 from kgctl.tui.feed.replay import Recording, ReplayFeed
 from kgctl.tui.replay.moments import place_at
@@ -173,6 +175,19 @@ def test_a_full_disk_stops_the_recording_and_not_the_dashboard(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     assert reasons == ["File too large"]
+
+
+def test_an_answer_that_cannot_be_written_ends_the_recording_and_not_the_dashboard(tmp_path: Path) -> None:
+    answer: Snapshot = replace(incident(1)[0], errors=(object(),))  # type: ignore[arg-type]
+
+    async def go() -> None:
+        feed = record_to(tmp_path / "incident", PreparedFeed([answer]))
+        for _ in range(WAITING + 2):
+            assert await feed.read(AllGroups()) is answer
+        feed.close()
+        assert feed.failure is not None
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ def group(cluster: Cluster) -> str:
 
 
 def test_one_frame_is_text_of_the_requested_size(cluster: Cluster, group: str) -> None:
-    done = ui(cluster.bootstrap_servers, "--once", "--size", "100x200")
+    done = ui(cluster.bootstrap_servers, "--once", "--size", "100x500")
     lines = done.stdout.splitlines()
-    assert (done.returncode, done.stderr, len(lines)) == (0, "", 200)
+    assert (done.returncode, done.stderr, len(lines)) == (0, "", 500)
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in done.stdout
     row = next(line for line in lines if f" {group} " in line)
@@ -189,7 +189,7 @@ def test_no_other_command_loads_textual(our_cluster: Cluster) -> None:
 
 def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, group: str, tmp_path: Path) -> None:
     path = tmp_path / "incident"
-    options = ("--once", "--size", "100x200")
+    options = ("--once", "--size", "100x500")
     done = ui(cluster.bootstrap_servers, *options, "--snapshots", 2, "--interval", 0.2, "--record", path)
     assert (done.returncode, done.stderr) == (0, "")
     again = ui("127.0.0.1:1", *options, "--replay", path, "--at", "+1h")

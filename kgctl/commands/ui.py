@@ -44,7 +44,7 @@ GROUP_SCREENS: Mapping[str, tuple[str, ...]] = {
     "lag": ("5",),
 }
 THEMES = ("dark", "light", "contrast")
-SMALLEST, LARGEST = (40, 10), (500, 200)
+SMALLEST, LARGEST = (40, 10), (500, 500)
 EPILOG = examples(
     "kgctl ui",
     "kgctl ui orders --read-only",

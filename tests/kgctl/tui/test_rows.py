@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from kgctl.tui.widgets.table.columns import Column, in_order, laid_out
+from kgctl.tui.widgets.table.needs import PATIENCE
 from kgctl.tui.widgets.table.rows import Rows
 
 
@@ -25,6 +26,13 @@ NAME = Column[Row]("name", "NAME", lambda row: row.name, 6, flex=1, most=30, ord
 LAG = Column[Row]("lag", "LAG", lambda row: str(row.lag), 6, right=True, order=lambda row: row.lag, falling=True)
 NOTE = Column[Row]("note", "NOTE", lambda row: row.note, 8, priority=2)
 WIDE = Column[Row]("wide", "WIDE", lambda row: "w", 20, order=lambda row: row.note, priority=1)
+
+
+NEXT = Column[Row]("next", "NEXT", lambda row: row.note, 6, flex=1)
+
+
+def widths(found: Sequence[tuple[Column[Row], int]]) -> dict[str, int]:
+    return {column.key: width for column, width in found}
 
 
 class OneTable(App[None]):
@@ -89,6 +97,34 @@ def test_remaining_cells_go_to_flexible_columns_up_to_their_maximum() -> None:
 
 def test_columns_that_cannot_be_hidden_shrink() -> None:
     assert sum(width for _, width in laid_out([NAME, LAG], 10)) + 2 <= 10
+
+
+def test_a_column_that_would_cut_its_texts_takes_cells_that_another_has_left() -> None:
+    columns = [NAME, NEXT]
+    assert widths(laid_out(columns, 22)) == {"name": 10, "next": 10}
+    assert widths(laid_out(columns, 22, {"name": 14, "next": 5})) == {"name": 14, "next": 6}
+    assert widths(laid_out(columns, 22, {"name": 14, "next": 2})) == {"name": 14, "next": 6}
+    assert widths(laid_out(columns, 22, {"name": 19, "next": 2})) == {"name": 16, "next": 4}
+
+
+def test_needs_that_are_met_move_no_column() -> None:
+    assert laid_out([NAME, NEXT], 22, {"name": 3, "next": 10}) == laid_out([NAME, NEXT], 22)
+
+
+def test_a_column_keeps_its_cells_for_some_refreshes() -> None:
+    long, short = [Row("n" * 30, note="x")], [Row("n" * 4, note="y" * 7)]
+
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        app.table.columns = (NAME, NEXT)
+        app.table.show(long)
+        assert app.table.width_of("name") == 30
+        app.table.show(short)
+        assert app.table.width_of("name") == 30
+        for _ in range(PATIENCE):
+            app.table.show(short)
+        assert app.table.width_of("name") < 30
+
+    on_table(long, walk, size=(42, 10))
 
 
 def test_rows_without_a_value_are_last_in_both_directions() -> None:

@@ -28,7 +28,7 @@ class NeedsYou(TablePanel[WatchedGroup]):
         super().__init__(
             "Needs you",
             [
-                Column("group", "GROUP", lambda row: cells.name(row.group), 12, flex=1, most=60),
+                Column("group", "GROUP", lambda row: cells.name(row.group), 11, flex=1, most=60),
                 Column("what", "WHAT", in_short, 15, style=lambda row: look(row.health).style),
             ],
             key=lambda row: row.group,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
+
+from rich.cells import cell_len
 
 from broker.light_dataclasses import dataclass
 
@@ -14,7 +16,9 @@ GAP = 2
 
 @dataclass(frozen=True)
 class Column(Generic[R]):
-    """`width` is the minimum and, without `flex`, the exact width; columns that flex share the remaining cells, up to `most`.
+    """`width` is the exact width without `flex`; columns that flex share the remaining cells, up to `most`.
+
+    Where cells of a column that flexes do not fit, columns that flex and have cells left give some, even below their `width`.
 
     Columns with `priority` 0 are always shown; where room is short, the highest priority goes first.
     `from_room`: the table must have this many cells. `style` returns one of
@@ -43,8 +47,14 @@ class Column(Generic[R]):
         return self.text(row) if self.drawn is None else self.drawn(row, width)
 
 
-def laid_out(columns: Sequence[Column[R]], room: int) -> list[tuple[Column[R], int]]:
-    """The columns that fit into `room` cells, each with its width. The result depends on no value that a refresh changes."""
+def laid_out(
+    columns: Sequence[Column[R]], room: int, needs: Mapping[str, int] | None = None
+) -> list[tuple[Column[R], int]]:
+    """The columns that fit into `room` cells, each with its width.
+
+    Without `needs`, the cells that the texts of each column take, the result depends on no value that a refresh changes.
+    Needs change no more than is necessary to show whole texts.
+    """
     shown = [column for column in columns if column.from_room <= max(room, 0)]
     while _least(shown) > room and any(column.priority for column in shown):
         highest = max(column.priority for column in shown)
@@ -66,7 +76,26 @@ def laid_out(columns: Sequence[Column[R]], room: int) -> list[tuple[Column[R], i
         # No more columns may be hidden, so the widest one shrinks.
         widest = max(shown, key=lambda column: widths[column.key])
         widths[widest.key] = max(1, widths[widest.key] + left)
+    if needs:
+        _move_cells([column for column in shown if column.flex], widths, needs, max(0, left))
     return [(column, widths[column.key]) for column in shown]
+
+
+def _move_cells(columns: Sequence[Column[R]], widths: dict[str, int], needs: Mapping[str, int], unused: int) -> None:
+    """Give cells that are unused, or left in the column with the most of them, to the columns that lack the fewest."""
+    lacking = {column.key: min(needs[column.key], column.most) - widths[column.key] for column in columns}
+    spare = {column.key: widths[column.key] - max(needs[column.key], cell_len(column.title)) for column in columns}
+    for key in sorted((key for key, cells in lacking.items() if cells > 0), key=lacking.__getitem__):
+        for _ in range(lacking[key]):
+            if unused > 0:
+                unused -= 1
+            else:
+                giver = max(spare, key=spare.__getitem__)
+                if spare[giver] <= 0:
+                    return
+                spare[giver] -= 1
+                widths[giver] -= 1
+            widths[key] += 1
 
 
 def _least(columns: Sequence[Column[R]]) -> int:

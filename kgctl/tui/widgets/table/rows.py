@@ -19,6 +19,7 @@ from kgctl.tui.widgets.frame.badges import BADGES
 from kgctl.tui.widgets.frame.looks import Look
 from kgctl.tui.widgets.table.columns import GAP, Column, R, in_order, laid_out
 from kgctl.tui.widgets.table.cursor import CursorView
+from kgctl.tui.widgets.table.needs import Needs
 
 MARK = glyphs.MARK
 
@@ -104,6 +105,9 @@ class Rows(CursorView, Generic[R]):
         self._sorted: Column[R] | None = None
         self._descending = False
         self._layout_at: tuple[object, list[tuple[Column[R], int]]] = (None, [])
+        self._needs: Needs[R] = Needs()
+        self._is_news = False
+        self._shown_count = 0
         self._rendered: dict[int, Strip] = {}
 
     # ---- contents
@@ -141,7 +145,8 @@ class Rows(CursorView, Generic[R]):
     @property
     def visible_columns(self) -> set[str]:
         """The keys of the columns that fit."""
-        return {column.key for column, _ in self._laid_out()}
+        # Not of the layout: texts that it measures may ask for this.
+        return {column.key for column, _ in laid_out(self._wanted(), self._room)}
 
     def width_of(self, key: str) -> int:
         """The width of a column in cells; 0 if it does not fit."""
@@ -168,6 +173,8 @@ class Rows(CursorView, Generic[R]):
         self.fit_lines()
         if line is not None:
             self.keep_cursor_offset(offset)
+        self._shown_count += 1
+        self._is_news = True
         self._refresh_changed()
         after = self.cursor_row
         if (None if after is None else self._key(after)) != key or after != before or self.gone != was_gone:
@@ -251,11 +258,22 @@ class Rows(CursorView, Generic[R]):
         self.fit_lines()
         self.go_to(self.cursor)
 
+    @property
+    def _room(self) -> int:
+        """The cells for columns: no text touches what is at the right of the table."""
+        return self.scrollable_content_region.width - self._gutter - 1
+
+    def _wanted(self) -> list[Column[R]]:
+        return [column for column in self.columns if column.is_wanted is None or column.is_wanted()]
+
     def _laid_out(self) -> list[tuple[Column[R], int]]:
-        room = self.scrollable_content_region.width - self._gutter
-        wanted = [column for column in self.columns if column.is_wanted is None or column.is_wanted()]
-        if self._layout_at[0] != (room, len(wanted)):
-            self._layout_at = ((room, len(wanted)), laid_out(wanted, room))
+        wanted, room, top = self._wanted(), self._room, self.scroll_offset.y
+        at = (room, len(wanted), top, self.page_lines, self._shown_count)
+        if self._layout_at[0] != at:
+            rows = self._rows[top : top + self.page_lines]
+            self._needs.measure(wanted, rows, room=room, is_news=self._is_news)
+            self._is_news = False
+            self._layout_at = (at, laid_out(wanted, room, self._needs.cells))
         return self._layout_at[1]
 
     def render_line(self, y: int) -> Strip:

@@ -238,7 +238,7 @@ COLUMNS: tuple[Column[MemberItem], ...] = (
         drawn=lambda item, width: heartbeat(item.member, width),
         priority=2,
     ),
-    Column("phase", "STATUS", lambda item: item.phase or MISSING, 12, flex=3, most=24, style=_style, drawn=status,
+    Column("phase", "STATUS", lambda item: item.phase or MISSING, 11, flex=3, most=24, style=_style, drawn=status,
            order=lambda item: item.phase),
 )  # fmt: skip
 FIELDS: tuple[Field[MemberItem], ...] = (

@@ -118,7 +118,7 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
             replace(catalogue.number("lag", "LAG", lambda row: row.lag, cells.count, 8), flex=1, most=12, drawn=_lag, style=_lag_style),
             catalogue.change("lag-since", "LAG +/-", self._lag_since, cells.count, self._has_before),
             catalogue.change("read-since", "READ +/-", self._read_since, cells.count, self._has_before),
-            Column("trend", "TREND", lambda _: "", 7, flex=2, most=30, drawn=_trend, priority=1),
+            Column("trend", "TREND", lambda _: "", 6, flex=2, most=30, drawn=_trend, priority=1),
             catalogue.rate("in", "IN/s", lambda row: row.rate_in, priority=3),
             replace(catalogue.rate("out", "OUT/s", lambda row: row.rate_out), from_room=WIDE),
             replace(catalogue.number("eta", "ETA", lambda row: row.eta_s, cells.age, 5), from_room=WIDE),

@@ -218,7 +218,7 @@ def _text(item: MemberItem) -> str:
 
 
 COLUMNS: tuple[Column[MemberItem], ...] = (
-    Column("member", "MEMBER", lambda item: item.name, 10, flex=3, most=34, order=lambda item: item.name, drawn=_name),
+    Column("member", "MEMBER", lambda item: item.name, 9, flex=3, most=34, order=lambda item: item.name, drawn=_name),
     replace(catalogue.instance(lambda item: item.member.group_instance_id), from_room=WIDE),
     replace(catalogue.host(lambda item: item.member.host), from_room=WIDE),
     replace(catalogue.consumer_id(lambda item: item.member.consumer_id), from_room=WIDER),
@@ -238,7 +238,7 @@ COLUMNS: tuple[Column[MemberItem], ...] = (
         drawn=lambda item, width: heartbeat(item.member, width),
         priority=2,
     ),
-    Column("phase", "STATUS", lambda item: item.phase or MISSING, 11, flex=3, most=24, style=_style, drawn=status,
+    Column("phase", "STATUS", lambda item: item.phase or MISSING, 12, flex=4, most=24, style=_style, drawn=status,
            order=lambda item: item.phase),
 )  # fmt: skip
 FIELDS: tuple[Field[MemberItem], ...] = (

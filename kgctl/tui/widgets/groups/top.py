@@ -29,7 +29,7 @@ class NeedsYou(TablePanel[WatchedGroup]):
             "Needs you",
             [
                 Column("group", "GROUP", lambda row: cells.name(row.group), 11, flex=1, most=60),
-                Column("what", "WHAT", in_short, 15, style=lambda row: look(row.health).style),
+                Column("what", "WHAT", in_short, 15, flex=1, most=15, style=lambda row: look(row.health).style),
             ],
             key=lambda row: row.group,
             look=lambda row: look(row.health),

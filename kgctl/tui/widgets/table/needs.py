@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from kgctl.tui.widgets.table.columns import Column, R
 
-# A column becomes narrower only if its texts have needed fewer cells in so many refreshes.
+# A column becomes narrower only if its texts have needed fewer cells in this number of refreshes.
 PATIENCE = 10
 CUT = "\u2026"
 

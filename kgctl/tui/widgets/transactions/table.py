@@ -23,7 +23,7 @@ def columns() -> list[Column[OpenTransaction]]:
         catalogue.number("producer", "PRODUCER", lambda row: row.producer_id, whole, 9, priority=5),
         catalogue.number("partitions", "PARTS", lambda row: row.partition_count, cells.count, 5, priority=2),
         catalogue.number("waiting", "WAITING", lambda row: row.waiting, cells.short, 7),
-        Column("groups", "WHO WAITS", lambda row: "", 14, flex=6, most=120, drawn=who,
+        Column("groups", "WHO WAITS", lambda row: "", 13, flex=6, most=120, drawn=who,
                order=lambda row: len(waiting(row)), falling=True),
     ]  # fmt: skip
 

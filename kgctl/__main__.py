@@ -20,8 +20,14 @@ OBJECTS_PER_COLLECTION = 100_000
 def main() -> None:
     try:
         _run()
-    except KeyboardInterrupt:
-        # Also while modules are loaded.
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Interrupts also come while modules are loaded.
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
+        import signal
+
+        # Another one while the interpreter ends would end the process by the signal, without this exit code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(INTERRUPTED)
 
 

@@ -93,8 +93,8 @@ def ui(
         str | None,
         typer.Option(
             "--screen",
-            metavar="|".join([*GROUPS_SCREENS, *GROUP_SCREENS]),
-            help="With --once: screen to print; those from overview on need a GROUP.",
+            metavar="SCREEN",
+            help=f"With --once: screen to print: {', '.join(GROUPS_SCREENS)}; of a GROUP: {', '.join(GROUP_SCREENS)}.",
         ),
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: size of the frame.")] = "120x40",

@@ -113,7 +113,10 @@ def test_an_address_that_other_machines_can_reach_requires_an_option(tmp_path: P
             "ssl.key.password: a secret in the arguments is visible to other users",
         ),
         (["--override", "listener.name.plaintext.ssl.key.password=hidden"], "use --config FILE"),
-        (["--config", "/nonexistent"], "cannot read config file /nonexistent: No such file or directory"),
+        (
+            ["--config", "/nonexistent/broker.properties"],
+            "cannot read config file /nonexistent/broker.properties: No such file or directory",
+        ),
         (["--listen", "nowhere"], "not HOST:PORT"),
     ],
 )

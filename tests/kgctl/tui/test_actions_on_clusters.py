@@ -102,11 +102,7 @@ def test_marked_groups_are_deleted_and_undo_gives_their_offsets_back(
     async def play() -> None:
         async with opened(DeleteDialog(feed, [first, second, busy])) as scene:
             await consent(scene, "2")
-            assert [(row.group, row.status) for row in scene.rows()] == [
-                (first, "done"),
-                (second, "done"),
-                (busy, "failed"),
-            ]
+            assert {row.group: row.status for row in scene.rows()} == {first: "done", second: "done", busy: "failed"}
         async with opened(UndoDialog(feed)) as scene:
             await scene.press("enter")
             await consent(scene, "2")

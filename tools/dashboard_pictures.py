@@ -69,7 +69,6 @@ def main() -> int:
         workers[1].send_signal(signal.SIGCONT)
         _wait_for(admin, "checkout", "Stable", 3)
         _draw(browser, bootstrap, out, "assignment", (110, 24), "checkout", "--screen", "assignment")
-        _draw(browser, bootstrap, out, "offsets", (110, 28), "checkout", "--screen", "offsets", snapshots=30)
     return 0
 
 

@@ -7,22 +7,14 @@ from typing import Annotated
 import typer
 
 from kgctl.commands.configs.arguments import Name, Type, explain, resource_of, type_of
-from kgctl.commands.configs.secret_values import (
-    OPTION,
-    is_secret,
-    marked,
-    values_of_files,
-    warn_of_readers,
-    without_secrets,
-)
+from kgctl.commands.configs.changing import change
+from kgctl.commands.configs.secret_values import OPTION, is_secret, values_of_files
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.journaling import journaled, keep
-from kgctl.commands.shared.outcome import conclude, note_dry_run
+from kgctl.commands.shared.journaling import journaled
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.topics.arguments import pairs
-from kgctl.journal.items import config_rows_changed
 
 EPILOG = examples(
     "kgctl configs set topic orders retention.ms=86400000",
@@ -72,18 +64,4 @@ def set_configs(
         for config, value in wanted.items()
     )
     explain(settings(ctx), [resource], "--alter", "--add-config", added)
-    with settings(ctx).admin() as admin:
-        rows = marked(admin.plan_configs([resource], wanted), from_files)
-        warn_of_readers(rows, from_files)
-        if execute:
-            plan = rows
-            rows = keep(
-                settings(ctx),
-                admin,
-                "configs set",
-                lambda: config_rows_changed(admin, plan),
-                lambda: admin.change_configs(plan),
-            )
-    settings(ctx).show(without_secrets(rows), kind="config-changes")
-    note_dry_run(execute, [row.error for row in rows], all_or_nothing=True)
-    conclude((row.error for row in rows), len(rows))
+    change(settings(ctx), "configs set", resource, wanted, execute=execute, from_files=from_files)

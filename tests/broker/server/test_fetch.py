@@ -122,18 +122,6 @@ def test_read_committed_returns_an_empty_list_of_aborted_transactions(client: Wi
     assert fetch(client, "t", 0, isolation_level=1).aborted_transactions == []
 
 
-def test_a_full_fetch_gets_session_0_and_an_unknown_session_is_an_error(client: WireClient) -> None:
-    create_topic(client, "t")
-    produce(client, "t", b"a")
-    opened = client.ask(fetch_request("t", 0, session_id=0, session_epoch=0), 12)
-    assert (opened.error_code, opened.session_id) == (ErrorCode.NONE, 0)
-    assert values_of(opened.responses[0].partitions[0]) == [b"a"]
-
-    for session_id, epoch in ((123, 1), (0, 1)):
-        answer = client.ask(fetch_request("t", 0, session_id=session_id, session_epoch=epoch), 12)
-        assert (answer.error_code, answer.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
-
-
 def test_a_fetch_that_finds_nothing_ends_after_max_wait(client: WireClient) -> None:
     create_topic(client, "t")
 

@@ -33,7 +33,7 @@ log.dir log.dir.failure.timeout.ms log.dirs log.flush.interval.messages log.flus
 log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms
 log.index.size.max.bytes log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms log.preallocate
 log.roll.jitter.hours log.roll.jitter.ms log.segment.delete.delay.ms max.connection.creation.rate
-max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.record.bytes.between.snapshots
+metadata.log.dir metadata.log.max.record.bytes.between.snapshots
 metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples metrics.recording.level
 metrics.sample.window.ms min.insync.replicas num.io.threads num.network.threads num.recovery.threads.per.data.dir
@@ -78,7 +78,7 @@ share.coordinator.state.topic.segment.bytes share.coordinator.threads share.coor
 share.fetch.purgatory.purge.interval.requests socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
 socket.receive.buffer.bytes socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes
 ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider
-ssl.secure.random.implementation ssl.trustmanager.algorithm telemetry.max.bytes
+ssl.secure.random.implementation ssl.trustmanager.algorithm
 transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction.state.log.replication.factor
 transaction.two.phase.commit.enable unclean.leader.election.enable unclean.leader.election.interval.ms
 unstable.api.versions.enable unstable.feature.versions.enable

@@ -62,6 +62,18 @@ class Options(SaslOptions, SecurityOptions):
     fetch_max_bytes: int = integer(
         "fetch.max.bytes", 57671680, "The maximum bytes of records in a Fetch response.", least=1024
     )
+    max_incremental_fetch_session_cache_slots: int = integer(
+        "max.incremental.fetch.session.cache.slots",
+        1000,
+        "The maximum number of incremental fetch sessions; further consumers do full fetches.",
+        least=0,
+    )
+    telemetry_max_bytes: int = integer(
+        "telemetry.max.bytes",
+        1048576,
+        "The largest push of metrics of a client in bytes, as it is compressed.",
+        least=1,
+    )
     max_request_partition_size_limit: int = integer(
         "max.request.partition.size.limit",
         2000,

@@ -82,12 +82,16 @@ _MODULES = {
     65: "describe_transactions",
     66: "list_transactions",
     69: "consumer_group_describe",
+    71: "get_telemetry_subscriptions",
+    72: "push_telemetry",
     74: "list_config_resources",
     75: "describe_topic_partitions",
     77: "share_group_describe",
     NATIVE_FIRST_KEY: "describe_group_details",
     NATIVE_FIRST_KEY + 1: "trigger_rebalance",
     NATIVE_FIRST_KEY + 2: "describe_broker",
+    NATIVE_FIRST_KEY + 3: "describe_clients",
+    NATIVE_FIRST_KEY + 4: "describe_telemetry",
 }
 
 

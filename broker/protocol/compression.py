@@ -32,8 +32,8 @@ _LZ4_STORED = 0x80000000
 _FIRST_GUESS_BYTES = 64 * 1024
 
 
-def compress(codec: Codec, plain: bytes) -> bytes:
-    """Compress in the form that Kafka clients expect."""
+def compress(codec: Codec, plain: bytes, level: int | None = None) -> bytes:
+    """Compress in the form that Kafka clients expect. gzip and zstd have levels; -1 of gzip is its default."""
     if codec is Codec.NONE:
         return plain
     if codec is Codec.SNAPPY:
@@ -43,8 +43,8 @@ def compress(codec: Codec, plain: bytes) -> bytes:
     import cramjam
 
     if codec is Codec.GZIP:
-        return bytes(cramjam.gzip.compress(plain, level=6))
-    return bytes(cramjam.zstd.compress(plain, level=3))
+        return bytes(cramjam.gzip.compress(plain, level=6 if level is None or level < 0 else level))
+    return bytes(cramjam.zstd.compress(plain, level=3 if level is None else level))
 
 
 def decompress(codec: int, packed: bytes, max_bytes: int) -> bytes:

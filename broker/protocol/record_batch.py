@@ -156,7 +156,8 @@ def decode_records(
     max_records: int = _MAX_INT32,
 ) -> list[Record]:
     """Decode the records of the batch at `position`, with absolute offsets. DecodeError if malformed; ignores the CRC."""
-    header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
+    header = parse_header(buffer, position)
+    plain = plain_records(buffer, position, header, max_decompressed_bytes, max_records)
     try:
         return _decode(plain, header)
     except (IndexError, UnicodeDecodeError) as error:
@@ -174,17 +175,22 @@ def scan_records(
 
     Raises DecodeError, possibly after some records, where `decode_records` does, and if offsets do not increase.
     """
-    header, plain = _plain_records(buffer, position, max_decompressed_bytes, max_records)
+    header = parse_header(buffer, position)
+    plain = plain_records(buffer, position, header, max_decompressed_bytes, max_records)
     try:
         yield from _scan(plain, header)
     except (IndexError, UnicodeDecodeError) as error:
         raise DecodeError(f"record: {error}") from error
 
 
-def _plain_records(
-    buffer: Buffer, position: int, max_decompressed_bytes: int, max_records: int
-) -> tuple[BatchHeader, bytes]:
-    header = parse_header(buffer, position)
+def plain_records(
+    buffer: Buffer,
+    position: int,
+    header: BatchHeader,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    max_records: int = _MAX_INT32,
+) -> bytes:
+    """The decompressed records of the batch at `position`, which has this header. Raises DecodeError."""
     if header.magic != 2:
         raise DecodeError(f"record format {header.magic} is not supported")
     if not HEADER_BYTES <= header.size_bytes <= len(buffer) - position:
@@ -195,7 +201,7 @@ def _plain_records(
     plain = decompress(header.codec, payload, max_decompressed_bytes)
     if not 0 <= header.record_count <= len(plain) // _SMALLEST_RECORD_BYTES:
         raise DecodeError("a record batch has more records than bytes")
-    return header, plain
+    return plain
 
 
 def _decode(data: bytes, header: BatchHeader) -> list[Record]:
@@ -217,7 +223,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             headers: tuple[tuple[str, bytes | None], ...] = ()
             position += 1
         else:
-            headers, position = _read_headers(data, position, end)
+            headers, position = read_headers(data, position, end)
         if position != end:
             raise DecodeError("a record has a wrong length")
         timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
@@ -247,7 +253,7 @@ def _scan(data: bytes, header: BatchHeader) -> Iterator[tuple[int, int, bool]]:
         if data[position] == 0:
             position += 1
         else:
-            _, position = _read_headers(data, position, end)
+            _, position = read_headers(data, position, end)
         if position != end:
             raise DecodeError("a record has a wrong length")
         timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
@@ -269,7 +275,8 @@ def _read_bytes(data: bytes, position: int, limit: int) -> tuple[bytes | None, i
     return data[position:end], end
 
 
-def _read_headers(data: bytes, position: int, limit: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+def read_headers(data: bytes, position: int, limit: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    """The headers of a record, and the position behind them, which is at most `limit`."""
     count, position = read_varint(data, position)
     if not 0 <= count <= limit - position:
         raise DecodeError("a record has more headers than bytes")

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.config.config import BrokerConfig
+    from broker.config.listeners import Endpoint
     from broker.server.connection import MakeGate
     from broker.server.listener_tls import ListenerTls
+    from broker.server.metrics.server import MetricsServer
     from broker.server.stored_acls import StoredAcls
     from broker.server.transaction_runner import TransactionRunner
     from broker.storage import Log
@@ -50,9 +52,17 @@ class Broker:
     The log belongs to the caller: `stop` flushes it but does not close it.
     """
 
-    def __init__(self, config: BrokerConfig, log: Log, tls: Mapping[str, ListenerTls]) -> None:
-        """`tls` has the TLS side of each listener that needs one (see listener_tls.py)."""
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log: Log,
+        tls: Mapping[str, ListenerTls],
+        metrics_listen: Endpoint | None = None,
+    ) -> None:
+        """`tls` has the TLS side of each listener that needs one (see listener_tls.py). `metrics_listen` is where metrics are read."""
         self._tls = tls
+        self._metrics_listen = metrics_listen
+        self.metrics: MetricsServer | None = None
         self._config = config
         self._log = log
         self._loop = asyncio.get_running_loop()
@@ -89,6 +99,8 @@ class Broker:
                 self.listeners.append(Listener(address, advertised.get(address.name), tls))
             resources = self._recover()
             router = Router(find_declaration, resources)
+            if self._metrics_listen is not None:
+                self.metrics = self._serve_metrics(self._metrics_listen, resources, router)
             for listener in self.listeners:
                 gate = self._make_gate(listener, resources)
                 make = partial(Connection, router, self._flusher, self.connections, self._loop, listener, gate)
@@ -111,6 +123,17 @@ class Broker:
         self._flusher.flush()
         await self.connections.close_all(STOP_GRACE_S)
         self._flusher.flush()
+
+    def _serve_metrics(self, endpoint: Endpoint, resources: Resources, router: Router) -> MetricsServer:
+        from broker.server.error_counts import ErrorCounts
+        from broker.server.metrics.broker_families import BrokerFamilies
+        from broker.server.metrics.server import MetricsServer
+
+        router.errors = errors = ErrorCounts()
+        families = BrokerFamilies(resources, self.connections, errors)
+        server = MetricsServer(endpoint, families.collect, self._loop)
+        server.start()
+        return server
 
     def _recover(self) -> Resources:
         config = self._config
@@ -181,6 +204,8 @@ class Broker:
     def _close_listeners(self) -> None:
         for listener in self.listeners:
             listener.close()
+        if self.metrics is not None:
+            self.metrics.close()
 
     def _resume_accepting(self) -> None:
         for listener in self.listeners:

@@ -124,7 +124,8 @@ def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:
 
 def own_rows(kind: int, name: str, resources: Resources) -> Iterator[ConfigRow]:
     """The configs of a group, or of a subscription to client metrics."""
-    from broker.server.own_configs import GROUP, OWN_CONFIGS
+    from broker.server.own_config_kinds import GROUP
+    from broker.server.own_configs import OWN_CONFIGS
 
     given = resources.own_configs().of(kind, name)
     for key, config in OWN_CONFIGS[kind].items():

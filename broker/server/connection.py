@@ -114,8 +114,7 @@ class Connection(asyncio.Protocol):
         # An attribute of the selector transport that other transports ignore.
         self._transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         self._outbox = Outbox(self._transport, self._loop)
-        peer = transport.get_extra_info("peername")
-        self.session.host = peer[0] if peer else ""
+        self.session.arrived(transport.get_extra_info("peername"))
         self.client_host = f"/{self.session.host}"
         self.active_at = self._loop.time()
         if not self._connections.admit(self):
@@ -193,10 +192,11 @@ class Connection(asyncio.Protocol):
         """Write the answers that are released and next in order."""
         if self._pumping or self.lost:
             return
-        exchanges, outbox, now_s = self._exchanges, self._outbox, self._loop.time()
+        exchanges, outbox, client, now_s = self._exchanges, self._outbox, self.session.client, self._loop.time()
         while exchanges and exchanges[0].released:
             exchange = exchanges.popleft()
             self._connections.times.add(exchange.api_key, now_s - exchange.begun_s)
+            client.bytes_out += sum(map(len, exchange.parts))
             outbox.put(exchange.parts)
         outbox.flush()
         self.active_at = now_s

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from broker.server.hangups import HangupWatch
@@ -64,7 +65,10 @@ class Connections:
         self.authenticate_within_s = min(AUTHENTICATION_S, self._idle_s) if idle_ms > 0 else AUTHENTICATION_S
         self._limits = limits
         self._when_room = when_room
-        self._open: set[Open] = set()
+        # By number, in the order of their numbers.
+        self._open: dict[int, Open] = {}
+        self._admitted = 0
+        self._past_traffic = 0, 0
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -73,15 +77,33 @@ class Connections:
         return len(self._open)
 
     def __iter__(self) -> Iterator[Open]:
-        return iter(self._open)
+        return iter(self._open.values())
 
     @property
     def most(self) -> int:
         """How many there may be."""
         return self._limits.most
 
+    @property
+    def admitted(self) -> int:
+        """How many there have been."""
+        return self._admitted
+
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received and sent so far, also by connections that are closed."""
+        received, sent = self._past_traffic
+        for connection in self:
+            client = connection.session.client
+            received, sent = received + client.bytes_in, sent + client.bytes_out
+        return received, sent
+
     def per_listener(self) -> Mapping[str, int]:
         return self._per_listener
+
+    def page(self, after: int, most: int) -> tuple[list[Open], bool]:
+        """The first of those with higher numbers than `after`, and whether there are no others."""
+        found = list(islice((each for number, each in self._open.items() if number > after), most + 1))
+        return found[:most], len(found) <= most
 
     def room(self, listener: str) -> int:
         """How many more connections the listener may accept."""
@@ -97,7 +119,9 @@ class Connections:
         if count >= self._limits.of_host(host):
             logger.warning("refusing a connection from %s, which has %d", connection.client_host, count)
             return False
-        self._open.add(connection)
+        self._admitted += 1
+        connection.session.client.number = self._admitted
+        self._open[self._admitted] = connection
         self._per_host[host] += 1
         self._per_listener[connection.session.listener.name] += 1
         if self._idle_timer is None and self._idle_s > 0:
@@ -106,8 +130,10 @@ class Connections:
 
     def forget(self, connection: Open) -> None:
         self.held.forget(connection)
-        if connection in self._open:
-            self._open.remove(connection)
+        client = connection.session.client
+        if self._open.pop(client.number, None) is not None:
+            received, sent = self._past_traffic
+            self._past_traffic = received + client.bytes_in, sent + client.bytes_out
             self._per_listener[connection.session.listener.name] -= 1
             host = connection.session.host
             self._per_host[host] -= 1
@@ -117,7 +143,7 @@ class Connections:
 
     def abort_all(self) -> None:
         """Close every connection now; unsent answers are lost."""
-        for connection in list(self._open):
+        for connection in list(self):
             connection.abort()
 
     async def close_all(self, grace_s: float) -> None:
@@ -125,7 +151,7 @@ class Connections:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
-        for connection in list(self._open):
+        for connection in list(self):
             connection.finish()
         until = self._loop.time() + grace_s
         while self._open and self._loop.time() < until:
@@ -139,7 +165,7 @@ class Connections:
     def _close_idle(self) -> None:
         self._idle_timer = None
         since = self._loop.time() - self._idle_s
-        for connection in list(self._open):
+        for connection in list(self):
             if connection.active_at < since and not connection.parked:
                 connection.abort()
         if self._open:

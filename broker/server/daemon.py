@@ -33,13 +33,15 @@ from broker.server.failures import (
     explain,
 )
 from broker.server.log_file import leave_stderr, start_logging
-from broker.server.preparation import first_users, load_tls, local_security, prepare_data_dir
+from broker.server.preparation import first_users, load_tls, local_security, metrics_endpoint, prepare_data_dir
+from broker.server.starter import await_confirmation, end_with_starter
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from broker.server.listener import Listener
+    from broker.config.listeners import Endpoint
+    from broker.server.broker import Broker
     from broker.server.listener_tls import ListenerTls
     from broker.server.local_security import LocalSecurity
     from broker.storage import Log
@@ -66,13 +68,17 @@ class Settings:
     accept_loss: bool = False
     add_scram: list[str] = field(default_factory=list)
     log_file: str | None = None
+    metrics_listen: str | None = None
     background: bool = False
+    starter: bool = False
     parent: int | None = None
     temporary: bool = False
 
 
 def run(settings: Settings) -> int:
     """Run until a signal, the end of the parent or a failure. Returns the exit code."""
+    if settings.starter:
+        end_with_starter()
     os.umask(0o077)
     start = _Start(settings)
     try:
@@ -119,6 +125,7 @@ class _Start:
         exposure = None if settings.insecure_listen else why_insecure(config)
         if exposure is not None:
             raise Refusal(USAGE, f"{exposure}; pass --insecure-listen to allow it")
+        metrics_listen = metrics_endpoint(settings.metrics_listen)
         # The certificate of --secure is made below.
         tls = load_tls(config) if security is None else {}
         added = first_users(settings.add_scram)
@@ -149,6 +156,7 @@ class _Start:
         elif not config.authorizer_class_name:
             _warn_of_idle_acls(log, self.data_dir)
         program = _Program(settings, config, tls, security, self.data_dir, log_file, log, self._ready_files)
+        program.metrics_listen = metrics_listen
         code = program.run()
         self.note_end(program.reason, clean=True)
         if settings.temporary and program.parent_is_gone:
@@ -240,6 +248,7 @@ class _Program:
         self._tls, self._security = tls, security
         self._data_dir, self._log_file = data_dir, log_file
         self._stop: asyncio.Future[str]
+        self.metrics_listen: Endpoint | None = None
         self.parent_is_gone = False
         self.reason = "stopped"
 
@@ -279,7 +288,7 @@ class _Program:
         self._stop = loop.create_future()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._on_signal, number)
-        broker = Broker(self._config, self._log, self._tls)
+        broker = Broker(self._config, self._log, self._tls, self.metrics_listen)
         try:
             await broker.start()
         except CannotListen as error:
@@ -290,9 +299,11 @@ class _Program:
             raise Refusal(ADDRESS, f"cannot listen on {error}: {cause.strerror or cause}") from cause
         if self._settings.parent is not None:
             self._watch_parent(loop)
+        if self._settings.starter:
+            await_confirmation(loop, self._end_for)
         gc.freeze()
         gc.enable()
-        self._announce(broker.listeners)
+        self._announce(broker)
         ends: set[asyncio.Future[Any]] = {self._stop, broker.failed}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for file in self._ready_files:
@@ -303,9 +314,11 @@ class _Program:
         logger.info("stopping: %s", self._stop.result())
         await broker.stop()
 
-    def _announce(self, listeners: list[Listener]) -> None:
+    def _announce(self, broker: Broker) -> None:
         from broker.server.listener import reachable
 
+        listeners = broker.listeners
+        metrics = None if broker.metrics is None else f"http://{broker.metrics.bound}/metrics"
         served = [
             ReadyListener(name=each.name, security_protocol=each.security_protocol, address=str(reachable(each.bound)))
             for each in listeners
@@ -322,11 +335,14 @@ class _Program:
             unimplemented_options=list(self._config.unimplemented),
             listeners=served,
             client_properties=None if self._security is None else str(self._security.client_properties),
+            metrics=metrics,
         )
         self._log.check_directory()
         for file in self._ready_files:
             file.write(ready)
         places = ", ".join(map(str, served))
+        if metrics is not None:
+            logger.info("metrics at %s", metrics)
         logger.info("serving at %s, pid %s, data in %s", places, ready.pid, ready.data_dir)
         if self._settings.background:
             self._go_to_background()
@@ -343,14 +359,17 @@ class _Program:
             os._exit(128 + number)
         self._stop.set_result(number.name)
 
+    def _end_for(self, reason: str) -> None:
+        if not self._stop.done():
+            self._stop.set_result(reason)
+
     def _watch_parent(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop when the parent ends: stdin closes at once, unless a forked sibling holds it open, so check the pid too."""
 
         def gone() -> None:
             self.parent_is_gone = True
             loop.remove_reader(0)
-            if not self._stop.done():
-                self._stop.set_result("the parent process ended")
+            self._end_for("the parent process ended")
 
         def read() -> None:
             if not os.read(0, 4096):

@@ -6,11 +6,12 @@ rows of `__kgctl_group_events` and log lines.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from broker.cores.groups.events import to_json
+from broker.cores.groups.events import EventType, to_json
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupRemoval,
@@ -70,10 +71,16 @@ class GroupRunner:
         self._wall_ms = wall_ms
         self.runner = Runner(coordinator, self._append, flusher, loop, wall_ms)
         self._partitions = log.topics[OFFSETS_TOPIC].partition_count
+        # How many began since the start.
+        self.rebalances = 0
         self._loads = GroupLoads(coordinator, self._stored, loop, flusher.fail)
         self._upkeep = GroupUpkeep(
             coordinator, self.runner, self._stored, self._append_rows, loop, wall_ms, expiry_interval_ms
         )
+
+    def states(self) -> Counter[str]:
+        """How many groups are in each state."""
+        return Counter(group.state_name for group in self.coordinator.hard_state().groups.values())
 
     def __len__(self) -> int:
         """How many requests wait for an answer of the core."""
@@ -210,6 +217,7 @@ class GroupRunner:
     def _append_events(self, events: list[GroupEvent]) -> None:
         rows = [TopicRow(0, event.group_id.encode(), to_json(event), event.wall_ms) for event in events]
         self._log.append_rows(EVENTS_TOPIC, rows)
+        self.rebalances += sum(event.type is EventType.REBALANCE_STARTED for event in events)
         log_events(events)
         self._waiters.moved(EVENTS_TOPIC, 0)
         self._flusher.schedule()

@@ -1,7 +1,7 @@
-"""Configs of groups and of client metrics. They are kept and shown as in Kafka, but nothing here uses them.
+"""Configs of groups and of client metrics, as in Kafka. Those of client metrics are subscriptions (`telemetry.py`).
 
-Groups of the classic protocol have no configs, and the broker collects no metrics of clients. The layers of the dynamic options
-of the broker are kept here too (`broker_layers.py`).
+Those of groups are kept and shown, but nothing uses them: groups of the classic protocol have no configs. The layers of the
+dynamic options of the broker are kept here too (`broker_layers.py`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
+from broker.server.own_config_kinds import CLIENT_METRICS, GROUP, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.storage import SecurityRecords
 
-BROKER, CLIENT_METRICS, GROUP = 4, 16, 32
-# The kinds of the records in the store.
-KINDS = {BROKER: "broker_configs", CLIENT_METRICS: "client_metrics_configs", GROUP: "group_configs"}
 _RESETS = re.compile(r"earliest|latest|by_duration:P.+")
 _ISOLATION = ("read_committed", "read_uncommitted")
+# What a client sends is compared with the pattern in the event loop.
+LONGEST_PATTERN = 256
 _MATCHED = (
     "client_instance_id",
     "client_id",
@@ -82,10 +82,14 @@ OWN_CONFIGS: Mapping[int, Mapping[str, OwnConfig]] = {
 
 
 class OwnConfigs:
-    """The configs that were set, by type and name of the resource. Changes are durable after the next flush."""
+    """The configs that were set, by type and name of the resource. Changes are durable after the next flush.
+
+    `changes` counts those of client metrics.
+    """
 
     def __init__(self, records: SecurityRecords) -> None:
         self._records = records
+        self.changes = 0
         self._set: dict[tuple[int, str], dict[str, str]] = {
             (kind, name): json.loads(text)
             for kind, stored in KINDS.items()
@@ -106,6 +110,7 @@ class OwnConfigs:
 
     def replace(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
         """Set these configs, and no others."""
+        self.changes += kind == CLIENT_METRICS
         if configs:
             self._set[kind, name] = dict(configs)
             self._records.put(KINDS[kind], name, json.dumps(configs, sort_keys=True, separators=(",", ":")))
@@ -154,11 +159,20 @@ def _check_number(kind: int, config: OwnConfig, value: str) -> None:
 
 
 def _check_patterns(value: str) -> None:
-    for pattern in filter(None, (part.strip() for part in value.split(","))):
-        key, separator, expression = pattern.partition("=")
+    from broker.cores.pattern_syntax import InvalidPattern
+    from broker.cores.patterns import Pattern
+
+    for pattern in listed(value):
+        key, *expressions = pattern.split("=")
+        is_valid = key.strip() in _MATCHED and len(expressions) == 1 and 0 < len(expressions[0]) <= LONGEST_PATTERN
         try:
-            re.compile(expression)
-        except re.error:
-            separator = ""
-        if not separator or key.strip() not in _MATCHED:
+            Pattern("".join(expressions).strip() if is_valid else "")
+        except InvalidPattern:
+            is_valid = False
+        if not is_valid:
             raise BadConfig(f"Illegal client matching pattern: {pattern}")
+
+
+def listed(value: str) -> list[str]:
+    """The items of a config of type LIST."""
+    return [item for item in (part.strip() for part in value.split(",")) if item]

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker import data_directory
-from broker.server.failures import DIRECTORY, NETWORK, Refusal
+from broker.server.failures import DIRECTORY, NETWORK, USAGE, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.config.config import BrokerConfig
+    from broker.config.listeners import Endpoint
     from broker.server.authentication.first_users import FirstUsers
     from broker.server.listener_tls import ListenerTls
     from broker.server.local_security import LocalSecurity
@@ -62,3 +63,17 @@ def local_security(protocol: str | None, data_dir: Path) -> LocalSecurity | None
     from broker.server.local_security import LocalSecurity
 
     return LocalSecurity(data_dir, protocol)
+
+
+def metrics_endpoint(text: str | None) -> Endpoint | None:
+    """Where metrics are read: this machine only, because everybody may read them."""
+    if text is None:
+        return None
+    from broker.config.listeners import parse_endpoint
+
+    endpoint = parse_endpoint("--metrics-listen", text)
+    if not endpoint.host or not endpoint.is_loopback():
+        raise Refusal(
+            USAGE, f"--metrics-listen {text}: metrics are served on loopback addresses only, such as 127.0.0.1:9464"
+        )
+    return endpoint

@@ -9,7 +9,10 @@ LONGEST_US = 2**31 - 1
 
 
 class RequestTimes:
-    """Counts since the start. `broker.protocol.latency_buckets` says which times a bucket stands for."""
+    """Counts since the start. `broker.protocol.latency_buckets` says which times a bucket stands for.
+
+    After the buckets, each list has the sum of all times in microseconds.
+    """
 
     __slots__ = ("counts",)
 
@@ -28,5 +31,6 @@ class RequestTimes:
             bucket = BUCKETS - 1
         counts = self.counts.get(key)
         if counts is None:
-            counts = self.counts[key] = [0] * BUCKETS
+            counts = self.counts[key] = [0] * (BUCKETS + 1)
         counts[bucket] += 1
+        counts[BUCKETS] += us

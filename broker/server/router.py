@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from broker.protocol.codec import Part
     from broker.protocol.wire_types import Message
     from broker.server.declaration import Declaration, Handler, SlicedHandler
+    from broker.server.error_counts import ErrorCounts
     from broker.server.exchange import Origin
     from broker.server.resources import Resources
 
@@ -51,6 +52,8 @@ class Router:
         self._find = find
         self._resources = resources
         self._routes: dict[int, Route] = {}
+        # Set if the errors of answers are counted.
+        self.errors: ErrorCounts | None = None
 
     def open(self, frame: bytes, connection: Origin) -> tuple[Exchange, Message]:
         """Decode a request. Raises RequestRefused or DecodeError for one that gets no answer."""
@@ -64,6 +67,12 @@ class Router:
             # KIP-511: answer in the oldest version with the supported ranges.
             return Exchange(connection, key, -1, correlation_id, None), route.api.request()
         header = decode_request_header(frame)
+        client = connection.session.client
+        if client.client_id != header.client_id:
+            client.name(header.client_id)
+        client.last_key = key
+        client.requests += 1
+        client.bytes_in += len(frame) + 4
         request = decode(route.api.request, frame, version, header.body_offset, entries=route.max_entries)
         return Exchange(connection, key, version, correlation_id, header.client_id), request
 
@@ -77,6 +86,8 @@ class Router:
         """The answer as a frame, in parts to be written in order."""
         if exchange.complete is not None:
             response = completed(exchange, response)
+        if self.errors is not None:
+            self.errors.add(exchange.api_key, response)
         return response_parts(response, max(exchange.version, 0), exchange.correlation_id)
 
     def _add_route(self, key: int) -> Route:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from broker.server.client_facts import ClientFacts
+
 if TYPE_CHECKING:
     from broker.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
     from broker.protocol.messages.sasl_handshake import SaslHandshakeResponse
@@ -37,10 +39,11 @@ class Session:
 
     Until it is `authenticated`, a client may only send the requests of its authentication. After `expires_at`, on the event
     loop's clock, it must authenticate again (KIP-368); None means never.
-    `access` remembers what the authorizer decided. On a SASL listener, `gate` checks each frame.
+    `access` remembers what the authorizer decided. On a SASL listener, `gate` checks each frame. `client` is for people: nothing
+    is decided by it.
     """
 
-    __slots__ = ("access", "authenticated", "expires_at", "gate", "host", "listener", "principal")
+    __slots__ = ("access", "authenticated", "client", "expires_at", "gate", "host", "listener", "principal")
 
     def __init__(self, listener: Listener, *, authenticated: bool) -> None:
         self.listener = listener
@@ -50,6 +53,12 @@ class Session:
         self.expires_at: float | None = None
         self.access: Access | None = None
         self.gate: Gate | None = None
+        self.client = ClientFacts()
+
+    def arrived(self, peer: tuple[str, int] | None) -> None:
+        """The connection comes from this address; one that has gone already has none."""
+        if peer is not None:
+            self.host, self.client.port = peer[:2]
 
     def secured(self, certificate: bytes | None) -> None:
         """The TLS handshake is complete: without SASL, the client's certificate says who it is. Raises NoPrincipal."""

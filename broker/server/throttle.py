@@ -96,10 +96,15 @@ class Throttle:
             parts = encode(exchange, response)
             throttle_ms = self._charge_fetched(exchange, work, sum(map(len, parts)) - _header_bytes(exchange))
             if not throttle_ms:
+                if work.fetch is not None:
+                    work.fetch.sent()
                 return parts, 0
-            from broker.protocol.messages.fetch import FetchResponse
+            if work.fetch is not None:
+                response = work.fetch.throttled(throttle_ms)
+            else:
+                from broker.protocol.messages.fetch import FetchResponse
 
-            response = FetchResponse(throttle_time_ms=throttle_ms, responses=[])
+                response = FetchResponse(throttle_time_ms=throttle_ms, responses=[])
         else:
             throttle_ms = self._charge(exchange, work, work.spent_s)
             if hasattr(response, "throttle_time_ms"):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.cores.fetch_sessions.contexts import Context
 
 
 class Work:
-    """Its size in bytes, and the time that the broker spent on it."""
+    """Its size in bytes, and the time that the broker spent on it. `fetch` is the context of a Fetch that is answered."""
 
-    __slots__ = ("_clock", "_since_s", "charged", "request_bytes", "spent_s")
+    __slots__ = ("_clock", "_since_s", "charged", "fetch", "request_bytes", "spent_s")
 
     def __init__(self, request_bytes: int, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -16,6 +20,7 @@ class Work:
         self.spent_s = 0.0
         self._since_s: float | None = clock()
         self.charged = False
+        self.fetch: Context | None = None
 
     def pause(self) -> None:
         """The request waits, or its work is done."""

@@ -33,6 +33,8 @@ _FAMILIES = {
     "client_quotas": (48, 49),
     "features": (57,),
     "cluster": (35, 60, 10002),
+    "clients": (10003,),
+    "telemetry": (71, 72, 10004),
     "scram_credentials": (50, 51),
     "list_config_resources": (74,),
     "describe_producers": (61,),

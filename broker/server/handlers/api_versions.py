@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # KIP-511: the valid names and versions of client software.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
+# Without a subscription to metrics, clients need not ask for theirs: librdkafka logs a line about each answer.
+_TELEMETRY = (71, 72)
+
 
 def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Resources) -> ApiVersionsResponse:
     if exchange.version < 0:
@@ -30,12 +33,14 @@ def api_versions(request: ApiVersionsRequest, exchange: Exchange, resources: Res
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-    gate = exchange.connection.session.gate
+    session = exchange.connection.session
+    session.client.run(request.client_software_name, request.client_software_version)
+    gate = session.gate
     if gate is not None:
         gate.versions_answered()
     log = resources.log
     return ApiVersionsResponse(
-        api_keys=[_range(key) for key in SERVED_KEYS],
+        api_keys=[_range(key) for key in SERVED_KEYS if key not in _TELEMETRY or resources.has_client_metrics()],
         supported_features=[
             ApiVersionsResponse.SupportedFeature(name=name, min_version=feature.least, max_version=feature.most)
             for name, feature in SUPPORTED.items()

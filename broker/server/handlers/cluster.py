@@ -13,6 +13,7 @@ from broker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, D
 from broker.server.declaration import Declaration
 from broker.server.guards import OPEN, on_cluster
 from broker.server.handlers.authorized_operations import cluster_operations
+from broker.server.request_times import BUCKETS
 from broker.server.resources import wall_ms
 
 if TYPE_CHECKING:
@@ -85,14 +86,14 @@ def describe_log_dirs(
 
 
 def describe_broker(request: DescribeBrokerRequest, exchange: Exchange, resources: Resources) -> DescribeBrokerResponse:
-    log, config, figures = resources.log, resources.config, resources.figures
+    config, figures = resources.config, resources.figures
     assert figures is not None
-    store = os.path.join(log.data_dir, "store.db")
+    store_bytes, wal_bytes = store_sizes(resources)
     times = [
         DescribeBrokerResponse.Times(
             api_key=key,
-            buckets=[bucket for bucket, count in enumerate(counts) if count],
-            counts=[count for count in counts if count],
+            buckets=[bucket for bucket in range(BUCKETS) if counts[bucket]],
+            counts=[count for count in counts[:BUCKETS] if count],
         )
         for key, counts in figures.times.counts.items()
         if key != NO_KEY
@@ -102,8 +103,8 @@ def describe_broker(request: DescribeBrokerRequest, exchange: Exchange, resource
         wall_ms=wall_ms(),
         started_ms=resources.started_ms,
         durability=config.durability,
-        store_bytes=_size(store),
-        wal_bytes=_size(f"{store}-wal"),
+        store_bytes=store_bytes,
+        wal_bytes=wal_bytes,
         max_connections=figures.most,
         listeners=[
             DescribeBrokerResponse.Listener(name=name, connections=count)
@@ -111,6 +112,12 @@ def describe_broker(request: DescribeBrokerRequest, exchange: Exchange, resource
         ],
         times=times,
     )
+
+
+def store_sizes(resources: Resources) -> tuple[int, int]:
+    """The bytes of `store.db` and of its WAL; -1: the file is absent."""
+    store = os.path.join(resources.log.data_dir, "store.db")
+    return _size(store), _size(f"{store}-wal")
 
 
 def _size(path: str) -> int:

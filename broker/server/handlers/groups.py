@@ -46,11 +46,18 @@ def groups_to_load(request: Message) -> list[str]:
 
 
 def _step(
-    request_type: type[Message], guard: Guard, slicing: Slicing | None = None, loads: _Loads | None = None
+    request_type: type[Message],
+    guard: Guard,
+    slicing: Slicing | None = None,
+    loads: _Loads | None = None,
+    *,
+    is_use: bool = False,
 ) -> Declaration:
-    """Declare a request that the groups core handles."""
+    """Declare a request that the groups core handles. `is_use`: only clients of the group send it."""
 
-    def run(request: Message, exchange: Answerable, resources: Resources) -> None:
+    def run(request: Any, exchange: Answerable, resources: Resources) -> None:
+        if is_use:
+            exchange.connection.session.client.use_group(request.group_id)
         if loads is None:
             resources.groups.runner.submit(request, exchange)
         else:
@@ -60,6 +67,11 @@ def _step(
         return lambda part, answerable: run(part, answerable, resources)
 
     return Declaration(request_type, run if slicing is None else begin, guard, slicing, loads)
+
+
+def _leave(request: LeaveGroupRequest, exchange: Exchange, resources: Resources) -> None:
+    exchange.connection.session.client.leave_group(request.group_id)
+    resources.groups.runner.submit(request, exchange)
 
 
 def _itself(name: str) -> str:
@@ -89,11 +101,11 @@ def _detailed(request: DescribeGroupDetailsRequest) -> Sequence[str]:
 
 
 REQUESTS = (
-    _step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one),
+    _step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one, is_use=True),
     _step(OffsetFetchRequest, OFFSET_FETCH, slicing=Slicing("groups", "groups", _offsets_of, SLICE), loads=_fetched),
-    _step(JoinGroupRequest, group_guards.JOIN),
-    _step(HeartbeatRequest, group_guards.HEARTBEAT),
-    _step(LeaveGroupRequest, group_guards.LEAVE),
+    _step(JoinGroupRequest, group_guards.JOIN, is_use=True),
+    _step(HeartbeatRequest, group_guards.HEARTBEAT, is_use=True),
+    Declaration(LeaveGroupRequest, _leave, group_guards.LEAVE),
     _step(SyncGroupRequest, group_guards.SYNC),
     _step(DescribeGroupsRequest, group_guards.DESCRIBE, Slicing("groups", "groups", _itself, SLICE)),
     _step(ListGroupsRequest, group_guards.LIST),

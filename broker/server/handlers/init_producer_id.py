@@ -23,6 +23,7 @@ def init_producer_id(
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is None:
         return InitProducerIdResponse(producer_id=resources.log.next_producer_id(), producer_epoch=0)
+    exchange.connection.session.client.use_transactional_id(request.transactional_id)
     resources.transactions.submit(request, exchange)
     return None
 

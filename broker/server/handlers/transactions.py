@@ -32,6 +32,13 @@ def submit(request: Message, exchange: Exchange, resources: Resources) -> None:
     resources.transactions.submit(request, exchange)
 
 
+def submit_of_producer(
+    request: AddOffsetsToTxnRequest | EndTxnRequest, exchange: Exchange, resources: Resources
+) -> None:
+    exchange.connection.session.client.use_transactional_id(request.transactional_id)
+    submit(request, exchange, resources)
+
+
 def describe(request: DescribeTransactionsRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
     return lambda part, answerable: resources.transactions.submit(part, answerable)
 
@@ -104,10 +111,10 @@ REQUESTS = (
     ADD_PARTITIONS,
     Declaration(
         AddOffsetsToTxnRequest,
-        submit,
+        submit_of_producer,
         Guard(_check_offsets, WRITE_TRANSACTION, Acl(Operation.READ, ResourceType.GROUP)),
     ),
-    Declaration(EndTxnRequest, submit, Guard(_check_end, WRITE_TRANSACTION)),
+    Declaration(EndTxnRequest, submit_of_producer, Guard(_check_end, WRITE_TRANSACTION)),
     Declaration(
         DescribeTransactionsRequest,
         describe,

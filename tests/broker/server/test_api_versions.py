@@ -55,7 +55,7 @@ KAFKA_4_1 = {
     74: (0, 1),
     75: (0, 0),
 }
-NATIVE = {10000: (0, 2), 10001: (0, 0), 10002: (0, 0)}
+NATIVE = {10000: (0, 2), 10001: (0, 0), 10002: (0, 0), 10003: (0, 0), 10004: (0, 0)}
 
 
 def test_the_ranges_are_those_of_kafka_and_of_our_own_keys(client: WireClient) -> None:

@@ -35,6 +35,7 @@ def test_every_served_key_has_one_declaration(key: int) -> None:
 def test_only_requests_for_everyone_have_no_acl() -> None:
     open_to_all = [key for key in SERVED_KEYS if not declaration_of(key).guard.acls]
     expected = ["SaslHandshake", "ApiVersions", "SaslAuthenticate", "DescribeCluster"]
+    expected += ["GetTelemetrySubscriptions", "PushTelemetry"]
     assert [APIS[key].name for key in open_to_all] == expected
 
 
@@ -87,7 +88,8 @@ class Denying:
 def test_a_request_passes_its_guard_before_its_handler_runs() -> None:
     # No handler can reach any data.
     nothing: Any = None
-    features: Any = SimpleNamespace(feature_levels={}, feature_epoch=0)
+    no_records = SimpleNamespace(all=lambda kind: {})
+    features: Any = SimpleNamespace(feature_levels={}, feature_epoch=0, security_records=no_records)
     authorizer = Denying()
     router = Router(find_declaration, Resources(nothing, features, nothing, nothing, nothing, nothing, authorizer))
     origin: Any = Origin()

@@ -247,9 +247,7 @@ def test_a_fetch_that_reads_for_long_is_answered_with_what_it_has(tmp_path: Path
     )
     answers: list[Any] = []
     exchange: Any = SimpleNamespace(connection=Slow(), version=11, answer=answers.append, work=None)
-    resources: Any = SimpleNamespace(
-        log=log, config=SimpleNamespace(fetch_max_bytes=1 << 20), topic=lambda name, _id, _by_id: log.topics[name]
-    )
+    resources: Any = SimpleNamespace(log=log, config=SimpleNamespace(fetch_max_bytes=1 << 20), authorizer=None)
     fetch(request, exchange, resources)
     (answer,) = answers
     rows = answer.responses[0].partitions

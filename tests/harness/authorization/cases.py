@@ -532,8 +532,11 @@ _CASES = (
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),
     Case(10000, "", _group_details, (DESCRIBE_GROUP, DESCRIBE_MINE), is_native=True),
     Case(10001, "", _trigger, (READ_GROUP,), is_native=True),
-    Case(10002, "", lambda R, version, world: R(), (on_cluster(O.DESCRIBE),), is_native=True),
+    *(
+        Case(key, "", lambda R, version, world: R(), (on_cluster(O.DESCRIBE),), is_native=True)
+        for key in (10002, 10003, 10004)
+    ),
 )
 CASES = tuple(case for case in _CASES if case.key in APIS)
-# Requests that everybody may send. The requests of SASL have tests of their own.
-OPEN_KEYS = (17, 18, 36)
+# Requests that everybody may send. The requests of SASL and of telemetry have tests of their own.
+OPEN_KEYS = (17, 18, 36, 71, 72)

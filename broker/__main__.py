@@ -122,9 +122,17 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
         " repeatable",
     )
     add("--log-file", metavar="FILE", help="where to log (default: broker.log in the data directory)")
+    add(
+        "--metrics-listen",
+        metavar="HOST:PORT",
+        help="serve metrics for Prometheus at http://HOST:PORT/metrics, to everybody on this machine: the address must be a"
+        " loopback address; port 0 picks a free port",
+    )
     # Only for broker.local, hence not in --help.
     # Once ready, log only to the file, and release stderr and the current directory:
     add("--background", action="store_true", help=argparse.SUPPRESS)
+    # Stop when the pipe on stdin ends, unless a byte on it confirms the start:
+    add("--starter", action="store_true", help=argparse.SUPPRESS)
     # Stop when this process is no longer the parent, or when the pipe on stdin ends:
     add("--parent", type=int, help=argparse.SUPPRESS)
     # With --parent: remove the data directory when the parent is gone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 # Without typing and collections: what runs before the fork delays the broker.
@@ -13,22 +14,21 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 DESCRIPTORS = "/proc/self/fd"
-SIGKILL = 9
+INTERRUPT = (signal.SIGINT,)
 
 
 class ForkedProcess:
     """The child, with what `broker.local` uses of a `subprocess.Popen`."""
 
-    stdin = None
-
-    def __init__(self, pid: int, stderr: int) -> None:
+    def __init__(self, pid: int, stdin: int, stderr: int) -> None:
         self.pid = pid
+        self.stdin = io.FileIO(stdin, "w")
         self.stderr = io.FileIO(stderr)
         self.returncode: int | None = None
 
     def kill(self) -> None:
         if self.returncode is None:
-            os.kill(self.pid, SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, negative for a signal. Raises subprocess.TimeoutExpired."""
@@ -63,21 +63,32 @@ def can_fork() -> bool:
 
 
 def fork_broker(arguments: Sequence[str]) -> ForkedProcess:
-    """Start a broker with these arguments of `python -m broker`, in a new session and with a pipe as its stderr."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _become_broker(arguments, writer)
-    os.close(writer)
-    return ForkedProcess(pid, reader)
+    """Start a broker with these arguments of `python -m broker`, in a new session and with pipes as its stdin and stderr.
+
+    It ends with this process until `ForkedProcess.stdin` gets a byte.
+    """
+    stdin, confirm = os.pipe()
+    reader, stderr = os.pipe()
+    # The terminal interrupts both processes: the child must not continue as this program.
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPT)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _become_broker([*arguments, "--starter"], stdin, stderr)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
+    os.close(stdin)
+    os.close(stderr)
+    return ForkedProcess(pid, confirm, reader)
 
 
-def _become_broker(arguments: Sequence[str], stderr: int) -> NoReturn:
+def _become_broker(arguments: Sequence[str], stdin: int, stderr: int) -> NoReturn:
     code = 1
     try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPT)
         os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
-        for number, descriptor in ((0, null), (1, null), (2, stderr)):
+        for number, descriptor in ((0, stdin), (1, os.open(os.devnull, os.O_RDWR)), (2, stderr)):
             os.dup2(descriptor, number)
         _close_others()
         _search_own_modules_first()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import selectors
 import shutil
 import signal
@@ -33,6 +32,7 @@ from broker.data_directory import (
 from broker.directory_lock import Holder, find_holder, holder_pid, running
 from broker.process_identity import OtherProcessError
 from broker.ready_file import Ready, read_ready
+from broker.secret_names import may_be_secret
 
 if TYPE_CHECKING:
     from broker.fork import ForkedProcess
@@ -61,8 +61,6 @@ __all__ = [
 
 DURABILITIES = ("power", "process")
 SECURITY_PROTOCOLS = ("SASL_SSL", "SASL_PLAINTEXT", "SSL")
-# Options that may hold passwords or keys.
-SECRET_NAMES = re.compile(r"password|jaas|secret|passphrase|ssl\.keystore\.key$")
 # Its lines on stderr are signs of progress, not warnings.
 PROGRESS_LOGGER = "broker.progress"
 START_TIMEOUT_S = 60.0
@@ -187,7 +185,7 @@ class LocalBroker:
         config = {
             name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self._config.items()
         }
-        secrets = {name: value for name, value in config.items() if SECRET_NAMES.search(name)}
+        secrets = {name: value for name, value in config.items() if may_be_secret(name)}
         for name in config.keys() - secrets.keys():
             arguments += ["--override", f"{name}={config[name]}"]
         arguments += ["--parent", str(os.getpid())] + ["--temporary"] * (self._given_dir is None)
@@ -297,18 +295,31 @@ def spawn_broker(
 ) -> tuple[subprocess.Popen[bytes], Ready, list[str]]:
     """Start a broker in a new session and wait until it serves. Returns the process, its ready file and its warnings.
 
-    With `keep_stdin`, a pipe to its stdin stays open while this process lives. The rest is as for `await_broker`.
+    With `keep_stdin`, a pipe to its stdin stays open while this process lives. Without, the broker outlives this process
+    once it serves. The rest is as for `await_broker`.
     """
     # In a new session, Ctrl-C does not reach the broker: the caller may still need it to clean up.
     process = subprocess.Popen(
-        [*broker_command(), *arguments, "--background"],
-        stdin=subprocess.PIPE if keep_stdin else subprocess.DEVNULL,
+        [*broker_command(), *arguments, "--background", *([] if keep_stdin else ["--starter"])],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=broker_environment(),
         start_new_session=True,
     )
-    return process, *await_broker(process, data_dir, timeout_s=timeout_s, show_progress=show_progress)
+    found = await_broker(process, data_dir, timeout_s=timeout_s, show_progress=show_progress)
+    if not keep_stdin:
+        confirm(process)
+    return process, *found
+
+
+def confirm(process: subprocess.Popen[bytes] | ForkedProcess) -> None:
+    """Let a broker with --starter outlive this process."""
+    assert process.stdin is not None
+    # A broker that ended in the meantime is no failure of the start.
+    with contextlib.suppress(OSError):
+        os.write(process.stdin.fileno(), b"+")
+    process.stdin.close()
 
 
 def await_broker(

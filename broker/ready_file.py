@@ -45,6 +45,8 @@ class Ready:
     listeners: list[ReadyListener] = field(default_factory=list)
     # The file of a Java client's configuration, if the broker was started with --secure.
     client_properties: str | None = None
+    # The URL of the metrics, if they are served.
+    metrics: str | None = None
 
     @property
     def security_protocol(self) -> str:
@@ -53,7 +55,7 @@ class Ready:
 
 
 # Fields that earlier versions do not write.
-_LATER = ("listeners", "client_properties")
+_LATER = ("listeners", "client_properties", "metrics")
 
 
 def read_ready(path: Path) -> Ready | None:
@@ -71,7 +73,12 @@ def read_ready_file(path: Path) -> tuple[Ready, FileId] | None:
         # A later version may have more fields.
         known = {entry.name: content[entry.name] for entry in fields(Ready) if entry.name not in _LATER}
         listeners = [_listener_of(each) for each in content.get("listeners", ())]
-        ready = Ready(**known, listeners=listeners, client_properties=content.get("client_properties"))
+        ready = Ready(
+            **known,
+            listeners=listeners,
+            client_properties=content.get("client_properties"),
+            metrics=content.get("metrics"),
+        )
     except (KeyError, TypeError):
         return None
     return (ready, file) if isinstance(ready.pid, int) and isinstance(ready.data_dir, str) else None

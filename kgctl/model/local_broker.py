@@ -14,6 +14,7 @@ class LocalBrokerRow:
 
     `reason` says why the broker is not running: how the last run ended, or how an unresponsive broker fails to answer.
     `security_protocol` is that of `address`, the first listener; `client_properties` is the configuration of a client, after --secure.
+    `metrics` is the URL of the metrics for Prometheus.
     `ended` is absent for a broker that was killed.
     """
 
@@ -30,6 +31,7 @@ class LocalBrokerRow:
     security_protocol: str | None = None
     client_properties: str | None = None
     other_listeners: tuple[str, ...] = ()
+    metrics: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

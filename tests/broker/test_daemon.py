@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from confluent_kafka import Producer
 
 from broker.directory_lock import hold
 from broker.local import broker_command, broker_environment
-from tests.harness.broker_program import PATIENCE_S, accepts, eventually, refused, started
+from tests.harness.broker_program import PATIENCE_S, Program, accepts, eventually, refused, started
 
 
 def test_the_ready_file_holds_the_address_once_requests_are_served(tmp_path: Path):
@@ -93,6 +94,25 @@ def test_an_address_of_another_machine_is_reported(tmp_path: Path):
     assert "cannot listen on 192.0.2.1:0" in line
 
 
+def test_metrics_are_served_at_the_address_in_the_ready_file(tmp_path: Path):
+    with started(tmp_path, "--metrics-listen", "127.0.0.1:0") as program:
+        url = program.ready().metrics
+        assert url is not None
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            assert b"\nkgctl_broker_info{" in answer.read()
+        code, line = refused(tmp_path / "other", "--metrics-listen", url.split("/")[2])
+    assert (code, line) == (15, f"Error: cannot listen on {url.split('/')[2]}: {os.strerror(errno.EADDRINUSE)}")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "192.0.2.1:0", ":0"])
+def test_metrics_are_served_on_this_machine_only(tmp_path: Path, address: str):
+    code, line = refused(tmp_path, "--insecure-listen", "--metrics-listen", address)
+    assert (code, line) == (
+        2,
+        f"Error: --metrics-listen {address}: metrics are served on loopback addresses only, such as 127.0.0.1:9464",
+    )
+
+
 def test_an_address_that_other_machines_can_reach_requires_an_option(tmp_path: Path):
     code, line = refused(tmp_path, listen="0.0.0.0:0")
     assert code == 2
@@ -158,7 +178,7 @@ def test_help_documents_every_exit_code():
 
 def test_internal_options_are_not_in_the_help():
     ended = subprocess.run([*broker_command(), "--help"], capture_output=True, text=True, env=broker_environment())
-    assert not {"--background", "--parent", "--temporary"} & set(re.findall(r"--[a-z-]+", ended.stdout))
+    assert not {"--background", "--starter", "--parent", "--temporary"} & set(re.findall(r"--[a-z-]+", ended.stdout))
     assert "--accept-loss" in ended.stdout
 
 
@@ -304,9 +324,7 @@ def test_a_second_signal_ends_it_immediately(tmp_path: Path):
 def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
     with started(tmp_path, "--parent", str(os.getpid()), stdin=subprocess.PIPE) as program:
         program.ready()
-        assert program.process.stdin is not None
-        program.process.stdin.close()
-        program.process.stdin = None
+        close_stdin(program)
         assert program.process.wait(PATIENCE_S) == 0
     assert "the parent process ended" in (tmp_path / "broker.log").read_text()
 
@@ -314,6 +332,39 @@ def test_it_stops_when_the_pipe_on_stdin_ends(tmp_path: Path):
 def test_it_stops_if_its_parent_is_not_the_given_process(tmp_path: Path):
     with started(tmp_path, "--parent", "1", stdin=subprocess.PIPE) as program:
         assert program.process.wait(PATIENCE_S) == 0
+
+
+def test_a_start_ends_with_the_program_that_started_it(tmp_path: Path):
+    with started(tmp_path, "--starter", stdin=subprocess.PIPE) as program:
+        close_stdin(program)
+        assert program.process.wait(PATIENCE_S) in (-signal.SIGIO, 128 + signal.SIGIO)
+    assert not (tmp_path / "ready.json").exists()
+
+
+def test_a_broker_that_serves_stops_cleanly_if_its_start_is_not_confirmed(tmp_path: Path):
+    with started(tmp_path, "--starter", stdin=subprocess.PIPE) as program:
+        program.ready()
+        close_stdin(program)
+        assert program.process.wait(PATIENCE_S) == 0
+    assert "stopping: the program that started the broker ended" in (tmp_path / "broker.log").read_text()
+
+
+def test_a_confirmed_broker_outlives_the_program_that_started_it(tmp_path: Path):
+    with started(tmp_path, "--starter", stdin=subprocess.PIPE) as program:
+        program.ready()
+        assert program.process.stdin is not None
+        program.process.stdin.write("+")
+        close_stdin(program)
+        eventually(lambda: os.readlink(f"/proc/{program.pid}/fd/0") == os.devnull, "the confirmation to be read")
+        program.process.terminate()
+        assert program.process.wait(PATIENCE_S) == 0
+    assert "stopping: SIGTERM" in (tmp_path / "broker.log").read_text()
+
+
+def close_stdin(program: Program) -> None:
+    assert program.process.stdin is not None
+    program.process.stdin.close()
+    program.process.stdin = None
 
 
 def test_a_background_broker_closes_stderr_once_it_is_ready(tmp_path: Path):

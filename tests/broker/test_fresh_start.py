@@ -62,6 +62,12 @@ NOT_NEEDED = [
     "broker.server.local_security",
     "broker.server.handshake_turns",
     "broker.server.stored_acls",
+    "broker.server.metrics",
+    "broker.server.error_counts",
+    "broker.server.telemetry",
+    "broker.cores.telemetry",
+    "broker.cores.fetch_sessions",
+    "prometheus_client",
 ]
 # Those of the broker itself.
 MODULES = 190

@@ -137,6 +137,14 @@ def start(
         Path | None,
         typer.Option("--log-file", metavar="FILE", help="Where to log. [default: broker.log in the data directory]"),
     ] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen",
+            metavar="HOST:PORT",
+            help="Serve metrics for Prometheus at http://HOST:PORT/metrics, on a loopback address; port 0 picks a free port.",
+        ),
+    ] = None,
     if_not_running: Annotated[
         bool,
         typer.Option(
@@ -165,6 +173,7 @@ def start(
         "--listen": listen,
         "--ready-file": ready_file,
         "--log-file": log_file,
+        "--metrics-listen": metrics_listen,
         "--config": config,
         "--override": override,
         "--add-scram": add_scram,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PATHS = ("--data-dir", "--ready-file", "--log-file", "--config")
 REPEATABLE = ("--config", "--override", "--add-scram")
-VALUED = (*PATHS, *REPEATABLE, "--listen", "--durability")
+VALUED = (*PATHS, *REPEATABLE, "--listen", "--metrics-listen", "--durability")
 FLAGS = ("--insecure-listen", "--secure", "--accept-loss")
 DURABILITIES = ("power", "process")
 OUTPUT, TIMEOUT = "--output", "--timeout"
@@ -26,7 +26,7 @@ LONGEST_TIMEOUT_S = 86400
 def begin(words: Sequence[str], report: Callable[[Exception, Settings], int]) -> Callable[[], None] | None:
     """Fork the broker for `kgctl broker start WORDS`. Returns what completes the command; None if it needs the usual way.
 
-    The broker ends with this process if that fails. `report` shows a failure and returns the exit code.
+    The broker ends with this process if that fails, and if a signal ends this process. `report` shows a failure and returns the exit code.
     """
     options = parse(words)
     if options is None:
@@ -73,7 +73,7 @@ def _show_outcome(
 ) -> None:
     from pathlib import Path
 
-    from broker.local import BrokerFailed, await_broker
+    from broker.local import BrokerFailed, await_broker, confirm
     from kgctl.commands.broker.starting import StartFailed, progress_notes, show_started
     from kgctl.commands.broker.state import directory_of
 
@@ -84,7 +84,7 @@ def _show_outcome(
         ready, warnings = await_broker(process, directory, timeout_s=chosen.timeout, show_progress=progress_notes())
     except BrokerFailed as failure:
         raise StartFailed(failure) from None
-    # The broker outlives this process.
+    confirm(process)
     process.returncode = 0
     show_started(chosen, ready, warnings, is_default=directory == directory_of(None))
 

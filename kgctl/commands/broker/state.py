@@ -57,6 +57,7 @@ def row_of(ready: Ready) -> LocalBrokerRow:
         log_file=ready.log_file,
         unimplemented_options=tuple(ready.unimplemented_options),
         other_listeners=tuple(map(str, ready.listeners[1:])),
+        metrics=ready.metrics,
     )
 
 

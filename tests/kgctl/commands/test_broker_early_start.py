@@ -17,7 +17,7 @@ from broker.local import broker_environment, find_holder, holder_pid
 from kgctl.app import load
 from kgctl.commands.broker import early_start
 from kgctl.commands.shared.settings import Settings
-from tests.harness.broker_program import PATIENCE_S, eventually
+from tests.harness.broker_program import PATIENCE_S, eventually, is_alive
 
 KGCTL = [sys.executable, "-P", "-m", "kgctl"]
 SIMPLE = [
@@ -26,6 +26,7 @@ SIMPLE = [
     ["--durability", "process", "--secure", "--accept-loss", "-o", "json"],
     ["--override", "a=b", "--override=num.partitions=3", "--config", "a.properties", "--config=./b"],
     ["--timeout", "10", "--output=yaml", "--insecure-listen", "--log-file", "../x", "--ready-file", "r"],
+    ["--metrics-listen", "127.0.0.1:0"],
     ["--add-scram", "SCRAM-SHA-512=[name=u,password-file=p]", "--secure"],
 ]
 OTHERS = [
@@ -156,6 +157,37 @@ main()
     )
     assert (done.returncode, done.stderr) == (130, b"")
     assert find_holder(data_dir) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "serves"), [(signal.SIGTERM, False), (signal.SIGHUP, True), (signal.SIGKILL, False)]
+)
+def test_a_signal_before_the_start_is_complete_leaves_no_broker(
+    data_dir: Path, number: signal.Signals, serves: bool
+) -> None:
+    words = ["broker", "start", "--data-dir", str(data_dir), "--listen", "127.0.0.1:0"]
+    die = f"""
+import os, sys
+from pathlib import Path
+from tests.harness.broker_program import eventually
+class Die:
+    def find_spec(self, name, *_):
+        if name == "kgctl.commands.shared.settings":
+            print(Path("/proc/thread-self/children").read_text(), flush=True)
+            if {serves}:
+                eventually(Path({str(data_dir / "ready.json")!r}).exists, "the broker to serve")
+            os.kill(os.getpid(), {int(number)})
+sys.meta_path.insert(0, Die())
+sys.argv[1:] = {words!r}
+from kgctl.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", die], env=broker_environment(), capture_output=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == -number
+    broker = int(done.stdout)
+    eventually(lambda: not is_alive(broker), "the broker to end")
 
 
 def test_the_failure_of_a_forked_broker_is_one_line(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from broker.storage import OFFSETS_TOPIC, DamageError, StorageError, TopicRow
 from tests.broker.storage.power import EarlierOps, RecordingOps
 from tests.harness.stores import NOW, FaultyOps, append, open_log, stored, sweep, topic_log, values
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "compaction_interval_ms": 0, "retention_check_interval_ms": 0}
 FLUSHES = 60
 IMAGES = 250

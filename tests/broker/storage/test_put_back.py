@@ -15,6 +15,8 @@ import pytest
 from broker.storage import DamageError, FileOps, Log, StorageError
 from tests.harness.stores import FaultyOps, append, open_log, stored, sweep, topic_log
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 SETTINGS: dict[str, Any] = {"segment_bytes": 700, "index_interval_bytes": 150, "compaction_interval_ms": 0}
 PARTITIONS = (("a", 0), ("a", 1), ("b", 0), ("keys", 0))
 COUNT = 24

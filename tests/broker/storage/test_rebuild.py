@@ -19,6 +19,8 @@ from broker.storage import DamageError, Log, StorageError
 from broker.storage.errors import StoreDamageError
 from tests.harness.stores import FaultyOps, append, open_log, segment_files, stored, sweep, topic_log, values
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 SETTINGS: dict[str, Any] = {"segment_bytes": 700}
 FILES = ("store.db", "store.db-wal", "commit-marker", "synced-ends")
 TOPICS = ("one", "two", "three")

@@ -18,6 +18,8 @@ from broker.storage.file_ops import Buffer
 from tests.broker.storage.power import EarlierOps
 from tests.harness.stores import FaultyOps, append, open_log, segment_files, topic_log, values
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 STORE = ("store.db", "store.db-wal")
 ENDS, MARKER = "synced-ends", "commit-marker"
 COUNT = 12

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from bench import wire
 from bench.groups import Census
@@ -32,6 +33,8 @@ from kgctl.tui.screens.groups import GroupsScreen
 
 COLUMNS, LINES = 120, 40
 REDRAWS = 15
+REFRESHES = 3
+ROW = "bench-group-"
 INTERVAL_S = 0.5
 CHANGES = 5
 LONGEST_S = 30.0
@@ -39,12 +42,19 @@ CURRENT = "\N{BLACK CIRCLE} ".encode()
 ESCAPE = re.compile(rb"\x1b\[[0-9;:?]*[a-zA-Z]")
 
 
-def redraw_s(bootstrap: str, census: Census) -> float:
-    """The median time to show new rows of all groups and render every line, without any time of the broker."""
-    return asyncio.run(_redraw_s(bootstrap, census))
+class Redraws(NamedTuple):
+    """`took_s`: the median time of a redraw; `gap_s`: the longest time for which the event loop served no other task."""
+
+    took_s: float
+    gap_s: float
 
 
-async def _redraw_s(bootstrap: str, census: Census) -> float:
+def redraws(bootstrap: str, census: Census) -> Redraws:
+    """Show new rows of all groups and render every line, again and again, without any time of the broker."""
+    return asyncio.run(_redraws(bootstrap, census))
+
+
+async def _redraws(bootstrap: str, census: Census) -> Redraws:
     feed = ClusterFeed(ConnectionSettings(parse(bootstrap), timeout=LONGEST_S))
     app = KgctlApp(feed, interval_s=3600)
     try:
@@ -63,11 +73,24 @@ async def _redraw_s(bootstrap: str, census: Census) -> float:
                 screen.answered(observed)
                 text = rendered(app, colors=True)
                 times.append(time.perf_counter() - began)
-                if census.names[0] not in text:
+                if ROW not in text:
                     raise Refused("the dashboard does not show the groups")
-            return statistics.median(times)
+            return Redraws(statistics.median(times), await _longest_gap_s(app))
     finally:
         feed.close()
+
+
+async def _longest_gap_s(app: KgctlApp) -> float:
+    """The longest time between two turns of the event loop during whole refreshes: ask, judge, show."""
+    polling, longest_s = app.background.polling, 0.0
+    for _ in range(REFRESHES):
+        answers = polling.answers
+        polling.now()
+        turn_s = time.perf_counter()
+        while polling.answers == answers:
+            await asyncio.sleep(0)
+            longest_s, turn_s = max(longest_s, time.perf_counter() - turn_s), time.perf_counter()
+    return longest_s
 
 
 def change_shown_s(address: tuple[str, int]) -> float:

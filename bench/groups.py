@@ -38,11 +38,12 @@ class Census:
     living: list[str]
 
 
-def populate(address: tuple[str, int], count: int) -> Census:
-    """Commit for `count` groups as a simple consumer, then join one member to some of them."""
-    wire.make_topic(address, TOPIC, PARTITIONS)
-    wire.produce(address, TOPIC, PARTITIONS, RECORDS)
-    names = [f"bench-group-{number:05}" for number in range(count)]
+def populate(address: tuple[str, int], count: int, first: int = 0) -> Census:
+    """Commit for groups `first` to `count` as a simple consumer, then join one member to some of them."""
+    if not first:
+        wire.make_topic(address, TOPIC, PARTITIONS)
+        wire.produce(address, TOPIC, PARTITIONS, RECORDS)
+    names = [f"bench-group-{number:05}" for number in range(first, count)]
     committed = pipelines.ask_all(address, [_commit(name) for name in names])
     _expect_none([p.error_code for answer in committed for t in answer.topics for p in t.partitions], "commit")
     living = names[::ONE_LIVES_OF]

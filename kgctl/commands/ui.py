@@ -99,7 +99,8 @@ def ui(
     ] = None,
     size: Annotated[str, typer.Option("--size", metavar="WxH", help="With --once: size of the frame.")] = "120x40",
     snapshots: Annotated[
-        int, typer.Option("--snapshots", metavar="N", min=1, help="With --once: snapshots to take first; rates need 2.")
+        int,
+        typer.Option("--snapshots", metavar="N", min=1, help="With --once: snapshots to take first; rates need 3 s."),
     ] = 1,
     svg: Annotated[
         Path | None,

@@ -20,7 +20,8 @@ class EventKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
     """What happened to a group, or to the cluster (`group` is None). `wall_ms` is the time in ms since 1970, `text` has no name
-    of the group. `health`: the verdict that began, `was` the one before; `seconds`: how long it took.
+    of the group. `health`: the verdict that began, `was` the one before; `seconds`: how long it took. `parts`: the same verdict
+    of several groups at one moment; `group` is None then.
     """
 
     wall_ms: int
@@ -30,13 +31,19 @@ class ClusterEvent:
     health: Health | None = None
     seconds: float | None = None
     was: Health | None = None
+    parts: tuple[ClusterEvent, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that it is about."""
+        return tuple(one.group or "" for one in self.parts) if self.parts else (self.group,) if self.group else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over all groups with known values, except unused ones. Rates are in records/s.
 
-    `lag_per_s` is how fast the lag grew over the last minute.
+    `lag_per_s` is how fast the lag grew over the last minute. `rate_in` counts a record once, however many groups read it.
     """
 
     lag: int | None = None

@@ -177,7 +177,7 @@ class GroupDescription:
     # Without records, the offset is the log end.
     unread_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     unread_since: Mapping[TopicPartition, int] = field(default_factory=dict)
-    # Of partitions with unread records: where the records of the last moments begin, if this was asked and there are any.
+    # Of partitions with unread records: where the records of the last moments begin, if this was asked; without any, the log end.
     recent_from: Mapping[TopicPartition, int] = field(default_factory=dict)
     # The coordinator's clock when it answered, ms since 1970; None where it does not report it.
     clock_ms: int | None = None

@@ -51,7 +51,8 @@ class GroupSnapshot:
 class WatchedGroup:
     """One group in the list of all groups. Unknown values are None; rates are in records/s.
 
-    `health`, `health_reason`, `evidence`, `uncommitted_records` and `health_brief` are those of a Judgement.
+    `health`, `health_reason`, `evidence`, `uncommitted_records` and `health_brief` are those of a Judgement. `behind_s`: for how long
+    the oldest unread record has waited, an estimate.
     """
 
     group: str
@@ -70,6 +71,7 @@ class WatchedGroup:
     evidence: Evidence | None = None
     uncommitted_records: int | None = None
     health_brief: str = ""
+    behind_s: float | None = None
 
     @property
     def unread(self) -> int | None:

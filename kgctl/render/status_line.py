@@ -21,9 +21,14 @@ class StatusLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Erase the line, so that something else can be written there."""
         if self._is_open:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
+            self._is_open = False
 
     def show(self, text: str) -> None:
         if self._is_live:

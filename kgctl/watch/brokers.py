@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from broker.light_dataclasses import dataclass
 from broker.protocol.latency_buckets import limits
 from kgctl.model.watched_brokers import FLUSHES, BrokerFigures, BrokersSnapshot, BrokerStatus, RequestFigures
+from kgctl.watch.rates import LEAST_SPAN_S, WINDOW_S
 
-WINDOW_S = 60.0
 US = 1e6
 
 
@@ -42,7 +42,8 @@ class BrokersWatch:
 
 
 def _figures(first: _Seen, last: _Seen) -> BrokerFigures:
-    seconds = last.at_s - first.at_s if last.at_s > first.at_s else None
+    span_s = last.at_s - first.at_s
+    seconds = span_s if span_s >= LEAST_SPAN_S else None
     known = [_request(name, counts, first, seconds) for name, counts in last.status.times.items()]
     requests = sorted((one for one in known if one.name != FLUSHES), key=lambda one: (-(one.rate or 0), -one.total))
     rates = [one.rate for one in requests if one.rate is not None]

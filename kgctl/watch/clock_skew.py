@@ -1,6 +1,10 @@
-"""Estimates how far a coordinator's clock is from ours, from the state times that it reports."""
+"""The clock of the cluster: what its brokers have reported of it, and an estimate of how far it is from ours."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kgctl.model.groups import GroupDescription
 
 # The requests of one snapshot are answered at slightly different times.
 SLACK_MS = 5_000
@@ -36,3 +40,18 @@ class ClockSkew:
     def age_ms(self, since_ms: int, wall_ms: int) -> int:
         """The age at our `wall_ms` of a state that began at the coordinator's `since_ms`."""
         return max(wall_ms + self.ahead_ms - since_ms, 0)
+
+
+def newest_ms(groups: Iterable[GroupDescription]) -> int | None:
+    """The latest time that coordinators of these groups have reported; None if they reported none."""
+    newest = 0
+    for group in groups:
+        newest = max(newest, group.clock_ms or max(group.state_since_ms or 0, group.last_commit_ms or 0))
+    return newest or None
+
+
+def latest_now_ms(groups: Iterable[GroupDescription], wall_ms: int) -> int:
+    """Now by the cluster's clock; where it does not report it, the latest that it may be. A record must be younger to be recent."""
+    found = list(groups)
+    clocks = [group.clock_ms for group in found if group.clock_ms is not None]
+    return max(clocks) if clocks else max(wall_ms, newest_ms(found) or 0)

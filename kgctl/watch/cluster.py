@@ -11,6 +11,7 @@ from kgctl.model.watched import Snapshot, WatchedGroup
 from kgctl.watch.cluster_events import ClusterEvents
 from kgctl.watch.groups import GroupsWatch
 from kgctl.watch.limits import LIMITS, Limits
+from kgctl.watch.rates import Throughput
 from kgctl.watch.series import BUCKET_S, Series, Values
 from kgctl.watch.tracker import GroupTracker
 
@@ -62,6 +63,9 @@ class ClusterWatch:
         self._groups = GroupsWatch(limits)
         self._series: dict[str, Series] = {}
         self._total = Series()
+        self._arrivals = Throughput()
+        self._ends: dict[tuple[str | None, int | None], int] = {}
+        self._ends_before: dict[tuple[str | None, int | None], int] = {}
         self._events = ClusterEvents(limits)
 
     def tracker(self, name: str) -> GroupTracker:
@@ -98,6 +102,12 @@ class ClusterWatch:
         if series is None:
             series = self._series[row.group] = Series()
         series.add(snapshot.at_s, row.unread, row.rate_in, row.rate_out)
+        if row.health is not Health.UNUSED:
+            ends = self._ends
+            for one in snapshot.groups[row.group].partitions:
+                if one.log_end_offset is not None:
+                    key = one.topic, one.partition
+                    ends[key] = max(one.log_end_offset, ends.get(key, 0))
         self._events.add(snapshot, row)
 
     def _forget(self, rows: Sequence[WatchedGroup]) -> None:
@@ -108,13 +118,19 @@ class ClusterWatch:
         # The lag of unused groups would hide that of the others.
         used = [row for row in rows if row.health is not Health.UNUSED]
         lags = [row.unread for row in used if row.unread is not None]
-        rates_in = [row.rate_in for row in used if row.rate_in is not None]
         rates_out = [row.rate_out for row in used if row.rate_out is not None]
         lag = sum(lags) if lags else None
-        rate_in = sum(rates_in) if rates_in else None
+        rate_in = self._arriving(at_s)
         rate_out = sum(rates_out) if rates_out else None
         self._total.add(at_s, lag, rate_in, rate_out)
         return Totals(lag, _growth(self._total.lags()), rate_in, rate_out)
+
+    def _arriving(self, at_s: float) -> float | None:
+        """Records/s that arrive in the partitions that groups read. Groups that read the same one count them once."""
+        before, self._ends_before, self._ends = self._ends_before, self._ends, {}
+        advances = [max(0, end - before[key]) for key, end in self._ends_before.items() if key in before]
+        self._arrivals.add(at_s, sum(advances) if advances else None, None, 0)
+        return self._arrivals.rate_in
 
 
 def _growth(lags: Values) -> float | None:

@@ -20,6 +20,8 @@ from kgctl.watch.restarts import after_restart, is_soon
 from kgctl.watch.tracker import is_changed
 
 KEPT = 1_000
+# From this number on, equal verdicts of one snapshot are one event.
+MANY, NAMED = 3, 3
 # Snapshots and the history have the same deletion no further apart than this.
 NEAR_MS = 60_000
 # A rebalance is an event of its own; a group without evidence has no verdict.
@@ -59,6 +61,9 @@ class ClusterEvents:
         self._verdicts: dict[str, _Verdict] = {}
         self._seen: set[str] = set()
         self._before: Snapshot | None = None
+        self._changed: dict[Health, list[ClusterEvent]] = {}  # by verdict, in this snapshot
+        self._first_at_s = 0.0
+        self._unjudged: set[str] | None = set()  # of the first snapshot; None once the faults at the start are counted
         self._has_history = False
         self._observed: dict[str, _Observed] = {}  # of groups whose rebalance is under way
         self._started_ms: dict[int | None, int] = {}  # by broker
@@ -76,6 +81,11 @@ class ClusterEvents:
             self._verdicts[row.group] = _Verdict(None if is_new or row.health in _NOT_NEWS else row.health, -math.inf)
             if self._before is not None:
                 self._add(ClusterEvent(snapshot.wall_ms, EventKind.GROUP, row.group, "created"))
+            elif self._unjudged is not None and row.evidence is not None:
+                self._unjudged.add(row.group)
+        elif self._unjudged and row.group in self._unjudged and row.evidence is None:
+            self._unjudged.discard(row.group)
+            known.word = None if row.health in _NOT_NEWS else row.health
         elif row.health is not known.word or known.next_word is not None:
             self._judge(snapshot, row, known)
         group = snapshot.groups[row.group]
@@ -93,18 +103,37 @@ class ClusterEvents:
                 if not self._is_known(deleted):
                     self._add(deleted)
         if self._before is None:
-            self._count_faults(snapshot)
+            self._first_at_s = snapshot.at_s
+        if self._unjudged is not None:
+            self._count_faults(snapshot, self._unjudged)
+        for word, changed in self._changed.items():
+            self._add_changes(word, changed)
+        self._changed = {}
         self._has_history = self._has_history or snapshot.events is not None
         for event in snapshot.events or ():
             self._add_history(event)
         self._seen, self._before = set(), snapshot
 
-    def _count_faults(self, snapshot: Snapshot) -> None:
-        """The faults of the first snapshot are one event: they may be old."""
-        count = sum(known.word in FAULTS for known in self._verdicts.values())
+    def _count_faults(self, snapshot: Snapshot, unjudged: set[str]) -> None:
+        """The faults at the start are one event, as they may be old, once there is evidence about all groups or for a while."""
+        if unjudged & self._seen and snapshot.at_s - self._first_at_s < self._limits.growth_span_s:
+            return
+        self._unjudged = None
+        count = sum(known.word in FAULTS and known.changed_at_s == -math.inf for known in self._verdicts.values())
         if count:
             need = "group needs" if count == 1 else "groups need"
             self._add(ClusterEvent(snapshot.wall_ms, EventKind.VERDICT, None, f"{count:,} {need} attention"))
+
+    def _add_changes(self, word: Health, changed: Sequence[ClusterEvent]) -> None:
+        if len(changed) < MANY:
+            for one in changed:
+                self._add(one)
+            return
+        names = ", ".join(one.group or "" for one in changed[:NAMED])
+        more = len(changed) - NAMED
+        text = f"{names} and {more:,} more" if more else names
+        first_ms = min(one.wall_ms for one in changed)
+        self._add(ClusterEvent(first_ms, EventKind.VERDICT, None, text, word, parts=tuple(changed)))
 
     def _judge(self, snapshot: Snapshot, row: WatchedGroup, known: _Verdict) -> None:
         word = row.health
@@ -121,7 +150,8 @@ class ClusterEvents:
         hold_s = self._limits.hold_again_s if is_again else self._limits.hold_s
         if snapshot.at_s - known.next_at_s >= hold_s:
             reason, was = row.health_reason, known.word
-            self._add(ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, reason, word, was=was))
+            changed = ClusterEvent(known.next_ms, EventKind.VERDICT, row.group, reason, word, was=was)
+            self._changed.setdefault(word, []).append(changed)
             known.word, known.changed_at_s, known.next_word = word, snapshot.at_s, None
 
     def _check_restart(self, group: GroupDescription) -> None:

@@ -11,6 +11,7 @@ from kgctl.watch.figures import counted, span
 from kgctl.watch.restarts import RESTARTED, client_of
 
 NAMED = 2
+SHORTEST_S = 0.1
 _ENDED = (Outcome.STABLE, Outcome.EMPTY)
 
 
@@ -41,7 +42,7 @@ def of_rebalance(group: str, row: Rebalance) -> ClusterEvent | None:
 def _rebalance(
     at_ms: int, group: str, seconds: float | None, is_empty: bool, changes: str | None, moved: int | None
 ) -> ClusterEvent:
-    took = "" if seconds is None else f" in {span(seconds)}"
+    took = "" if seconds is None else f" in {span(seconds) if seconds >= SHORTEST_S else f'< {span(SHORTEST_S)}'}"
     parts = [("empty" if is_empty else f"rebalanced{took}") + (f": {changes}" if changes else "")]
     if moved and not is_empty:
         parts.append(f"{counted(moved, 'partition')} moved")

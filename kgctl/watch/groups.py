@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot, WatchedGroup
+from kgctl.watch.clock_skew import newest_ms
 from kgctl.watch.health import health
 from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rates import WINDOW_S
-from kgctl.watch.standing import newest_ms
 from kgctl.watch.tracker import GroupTracker, generation_of, is_gone
+from kgctl.watch.waiting import waiting_s
 
 
 class GroupsWatch:
@@ -82,6 +83,7 @@ def row_of(tracker: GroupTracker, group: GroupDescription) -> WatchedGroup:
         evidence=judgement.evidence,
         uncommitted_records=judgement.uncommitted_records,
         health_brief=judgement.brief,
+        behind_s=waiting_s(tracker, group.unread_since),
     )
 
 
@@ -101,4 +103,5 @@ def failed(group: GroupDescription) -> WatchedGroup:
         health=Health.UNKNOWN,
         health_reason=group.error.message if group.error else "",
         error=group.error,
+        health_brief=group.error.name if group.error else "",
     )

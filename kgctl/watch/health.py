@@ -14,9 +14,16 @@ from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
 from kgctl.watch.rates import eta_s
-from kgctl.watch.recency import leaves_old_records, reads_recent
+from kgctl.watch.recency import leaves_old_records, unread_for_at_most_s
 from kgctl.watch.rows import is_left, key_of, lagging
-from kgctl.watch.silence import is_silent, rebalancing, silent_members
+from kgctl.watch.silence import (
+    is_silent,
+    owner_of,
+    rebalancing,
+    rebalancing_briefly,
+    silent_briefly,
+    silent_members,
+)
 from kgctl.watch.tracker import GroupTracker, has_offsets
 
 # A group that consumes this many times as fast as records arrive is catching up.
@@ -46,17 +53,17 @@ def judge(tracker: GroupTracker, unread_since: Times) -> Judgement:
     if group is None:
         return Judgement(Health.UNKNOWN, "no snapshot yet")
     if group.error is not None:
-        return Judgement(Health.UNKNOWN, group.error.message)
+        return Judgement(Health.UNKNOWN, group.error.message, brief=group.error.name)
     if group.state in REBALANCING:
-        found = Judgement(Health.REBALANCING, rebalancing(tracker))
+        found = Judgement(Health.REBALANCING, rebalancing(tracker), brief=rebalancing_briefly(group))
     elif any(map(is_silent, group.members)):
-        found = Judgement(Health.SILENT, silent_members(group.members))
+        found = Judgement(Health.SILENT, silent_members(group.members), brief=silent_briefly(group.members))
     elif group.members:
         found = _with_members(tracker, unread_since)
     else:
         found = _without_members(tracker, unread_since)
     if found.health in (None, Health.OK) and (doubt := _past_end(tracker)) is not None:
-        found = Judgement(None, doubt)
+        found = Judgement(None, doubt, brief="a commit past the log end")
     return found._replace(uncommitted_records=tracker.uncommitted or None)
 
 
@@ -67,14 +74,16 @@ def _with_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     group = tracker.group
     assert group is not None
     if not has_offsets(group):
-        return Judgement(None, f"groups of type {group.type} have no committed offsets, so the lag is not known")
+        text = f"groups of type {group.type} have no committed offsets, so the lag is not known"
+        return Judgement(None, text, brief="the lag is not known")
     if (stalled := _stalled(tracker, unread_since)) is not None:
         return stalled
     if tracker.uncommitted and not tracker.has_commits:
         return _uncommitted(tracker)
     if tracker.failed is not None and tracker.failed.error is not None:
         row, error = tracker.failed, tracker.failed.error
-        return Judgement(Health.UNKNOWN, f"{row.topic} {row.partition}: {error.message}")
+        text = f"{row.topic} {row.partition}: {error.message}"
+        return Judgement(Health.UNKNOWN, text, brief=f"{row.topic} {row.partition}: {error.name}")
     if tracker.rewound:
         return _rewound(tracker)
     if tracker.lag:
@@ -100,14 +109,14 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
         unread_s = None if unread_ms is None else tracker.age_s(unread_ms)
         if commit_s is not None and unread_s is not None and min(commit_s, unread_s) >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, commit_s, unread_s))
-        elif commit_s is not None and commit_s >= tracker.limits.stalled_s and leaves_old_records(group, row):
+        elif commit_s is not None and commit_s >= tracker.limits.stalled_s and leaves_old_records(tracker, row):
             found.append((row.lag or 0, row, commit_s, None))
         elif still_s >= tracker.limits.stalled_s:
             found.append((row.lag or 0, row, max(still_s, commit_s or 0.0), None))
     if not found:
         return None
     lag, row, commit_s, unread_s = max(found, key=lambda one: one[0])
-    owner = f"owned by {row.consumer_id}" if row.consumer_id else "owned by no member"
+    owner = f"owned by {owner_of(group, row)}" if row.consumer_id else "owned by no member"
     text = f"{row.topic} {row.partition} ({owner}): no commit for {span(commit_s)}, lag {lag:,}"
     if unread_s is not None:
         text += f", oldest unread record from {span(unread_s)} ago"
@@ -144,11 +153,20 @@ def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judg
     rate_in, rate_out, span_s = throughput.rate_in, throughput.rate_out, throughput.span_s
     observed_s, limits = tracker.at_s - tracker.first_at_s, tracker.limits
     has_moved = _within(tracker, tracker.moved_at_s) or _within(tracker, tracker.caught_up_at_s)
-    if rate_in is not None and rate_out is not None and span_s >= limits.growth_span_s and has_moved:
-        return _measured(tracker, lag, rate_in, rate_out)
+    is_measured = rate_in is not None and span_s >= limits.growth_span_s and has_moved
+    if is_measured and rate_in is not None and rate_out:
+        found = _measured(tracker, lag, rate_in, rate_out)
+        tracker.measured = found.health
+        return found
+    # Between two commits nothing is read. If that lasts, the group is STALLED.
+    between = _as_before(tracker, lag) if is_measured else None
+    if between is not None and between.health is not Health.OK:
+        return between
     if (young := _young(tracker, unread_since)) is not None:
         return Judgement(Health.OK, f"lag {lag:,}; {young}")
-    if has_moved or observed_s < limits.growth_span_s:
+    if between is not None:
+        return between
+    if (has_moved and not is_measured) or observed_s < limits.growth_span_s:
         seen_s, needed_s = min(span_s, limits.growth_span_s), limits.growth_span_s
     else:
         seen_s, needed_s = min(observed_s, limits.stalled_s), limits.stalled_s
@@ -156,6 +174,15 @@ def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judg
     if (commit_s := _last_commit_s(tracker)) is not None:
         text = f"lag {lag:,}, last commit {span(commit_s)} ago; whether it grows is not known yet"
     return Judgement(None, text, Evidence(seen_s, needed_s))
+
+
+def _as_before(tracker: GroupTracker, lag: int) -> Judgement | None:
+    """The verdict that rates have shown last; None if they have shown none since the group had no lag."""
+    commit_s = _last_commit_s(tracker)
+    if tracker.measured is None or commit_s is None:
+        return None
+    text = f"lag {lag:,}, no commit for {span(commit_s)}, {tracker.measured} before"
+    return Judgement(tracker.measured, text, brief=f"no commit for {span(commit_s)}")
 
 
 def _within(tracker: GroupTracker, at_s: float | None) -> bool:
@@ -167,12 +194,10 @@ def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) 
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if rate_in:
         surplus = throughput.records_in - throughput.records_out
-        is_growing = surplus > limits.growth_s * rate_in and throughput.is_lag_rising()
-        # Without any commit in this time it is the time between two commits, or the group will be STALLED soon.
-        if throughput.records_out and is_growing:
+        if surplus > limits.growth_s * rate_in and throughput.is_lag_rising():
             grows = f"grows by {rate(rate_in - rate_out)}"
             return Judgement(Health.LAGGING, f"lag {lag:,} {grows}: {text}", brief=grows)
-        if throughput.records_out and lag > limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
+        if lag > limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
             behind = f"equals {span(lag / rate_in)} of records and does not shrink"
             return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}", brief="does not shrink")
     left_s = eta_s(lag, rate_in, rate_out)
@@ -194,11 +219,8 @@ def _young(tracker: GroupTracker, unread_since: Times) -> str | None:
         return None
     if known and len(known) == len(ages):
         return f"the oldest unread record is from {span(max(known))} ago"
-    return (
-        f"no unread record is older than {span(tracker.limits.behind_s)}"
-        if reads_recent(tracker, tracker.limits.behind_s)
-        else None
-    )
+    least_s = unread_for_at_most_s(tracker, behind_s)
+    return None if least_s is None else f"no unread record is older than {span(least_s)}"
 
 
 def _last_commit_s(tracker: GroupTracker) -> float | None:
@@ -220,23 +242,26 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
         text = f"no members and no commits for {span(unused_s)}"
         brief = f"no commits for {span(unused_s)}"
         return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text, brief=brief)
+    if tracker.uncommitted:
+        return _left_uncommitted(tracker)
+    if not group.partitions:
+        text = "no members and no committed offsets, so what it reads is not known"
+        return Judgement(None, text, brief="nothing is committed")
     if not lag:
-        return Judgement(
-            Health.OK, ("no members" if tracker.lag is None else "no members, no lag") + _left_over(tracker)
-        )
+        text = "no members" if tracker.lag is None else "no members, no lag"
+        return Judgement(Health.OK, text + _left_over(tracker))
     if (
         tracker.moved_before_s is not None
+        and tracker.moved_before_s > (tracker.memberless_at_s or 0.0)
         and _within(tracker, tracker.moved_before_s)
         and _within(tracker, tracker.moved_at_s)
     ):
-        # Commits advance: a consumer that is not a member reads. A single one may be a reset.
+        # Commits advance without members: another consumer reads. A single one may be a reset.
         return _by_throughput(tracker, lag, unread_since)
     least = "at least " if tracker.is_memberless_s_least else ""
-    away_s = tracker.memberless_s
-    text = "no members" + (f" for {least}{span(away_s)}" if away_s >= 1 else "") + f", lag {lag:,}"
-    quiet_s = _quiet_s(tracker)
-    if quiet_s is not None:
-        text += f", last commit {span(quiet_s)} ago"
+    away_s, quiet_s = tracker.memberless_s, _quiet_s(tracker)
+    away = "no members" + (f" for {least}{span(away_s)}" if away_s >= 1 else "")
+    text = f"{away}, lag {lag:,}" + (f", last commit {span(quiet_s)} ago" if quiet_s is not None else "")
     if quiet_s is None:
         proven_s = away_s
     else:
@@ -246,10 +271,22 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     if waiting and None not in waiting:
         proven_s = min(proven_s, max(tracker.apparent_age_s(at_ms) for at_ms in waiting if at_ms is not None))
     if proven_s >= tracker.limits.stalled_s:
-        is_commit = quiet_s is not None and quiet_s > away_s
-        brief = f"no commit for {span(quiet_s or 0)}" if is_commit else f"no members for {span(away_s)}"
-        return Judgement(Health.STOPPED, text, brief=brief)
+        if quiet_s is None or quiet_s <= away_s:
+            return Judgement(Health.STOPPED, text, brief=f"no members for {span(away_s)}")
+        brief = f"no commit for {span(quiet_s)}"
+        return Judgement(Health.STOPPED, f"{brief}, {away}, lag {lag:,}", brief=brief)
     return Judgement(None, text, Evidence(proven_s, tracker.limits.stalled_s))
+
+
+def _left_uncommitted(tracker: GroupTracker) -> Judgement:
+    """The members have left a group that never committed: whoever joins next reads from the start, or skips all."""
+    observed_s = 0.0 if tracker.uncommitted_at_s is None else tracker.at_s - tracker.uncommitted_at_s
+    seen_s = max(observed_s, tracker.memberless_s)
+    text = f"no commit at all, up to {counted(tracker.uncommitted, 'unread record')} when the last member left"
+    if seen_s >= tracker.limits.stalled_s:
+        text += f" {span(tracker.memberless_s)} ago"
+        return Judgement(Health.NEVER_COMMITTED, text, brief="no commit at all, no members")
+    return Judgement(None, text, Evidence(seen_s, tracker.limits.stalled_s))
 
 
 def _quiet_s(tracker: GroupTracker) -> float | None:

@@ -9,9 +9,10 @@ from kgctl.model.group_overview import GroupOverview
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.health import Judgement
 from kgctl.model.lag import LagFacts, LagRow
+from kgctl.watch.clock_skew import newest_ms
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
 from kgctl.watch.limits import LIMITS
-from kgctl.watch.standing import newest_ms, standing
+from kgctl.watch.standing import standing
 from kgctl.watch.tracker import generation_of, has_offsets
 
 MISSING_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"

@@ -15,6 +15,8 @@ WINDOW_S = 60.0
 # The number of samples per window does not depend on the refresh interval: 10,000 groups have a window each.
 SAMPLES = 15
 _SPACING_S = WINDOW_S / SAMPLES
+# Commits and batches of records arrive in bursts: over less than this, a rate says nothing.
+LEAST_SPAN_S = 3.0
 
 Sample = tuple[float, int, int, int, int]
 """at_s, records in and out since the first snapshot, the lowest and the highest lag since the sample before."""
@@ -24,7 +26,7 @@ class Throughput:
     """Records in and out of some partitions over the last WINDOW_S, or over two snapshots if these are further apart.
 
     `records_in` and `records_out` count the records of the window; `span_s` is its length. `rate_in` and `rate_out` are in
-    records/s, and None until two snapshots know the log ends, or the commits, of the same partition.
+    records/s, and None until two snapshots know the log ends, or the commits, of the same partition, and the window has LEAST_SPAN_S.
     """
 
     __slots__ = ("_samples", "_total_in", "_total_out", "rate_in", "rate_out", "records_in", "records_out", "span_s")
@@ -54,8 +56,9 @@ class Throughput:
         from_s, from_in, from_out = samples[0][:3]
         span_s = self.span_s = at_s - from_s
         self.records_in, self.records_out = self._total_in - from_in, self._total_out - from_out
-        self.rate_in = None if records_in is None or not span_s else self.records_in / span_s
-        self.rate_out = None if records_out is None or not span_s else self.records_out / span_s
+        is_long = span_s >= LEAST_SPAN_S
+        self.rate_in = None if records_in is None or not is_long else self.records_in / span_s
+        self.rate_out = None if records_out is None or not is_long else self.records_out / span_s
 
     def is_lag_rising(self) -> bool:
         """Whether every lag in the newer half of the window is above all lags in the older half.

@@ -1,11 +1,12 @@
-"""Silent members, and sentences about them and about rebalances that wait for members."""
+"""Silent members, and words for members: the owner of a partition, silent ones, and those that a rebalance waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgctl.model.groups import MemberRow
+from kgctl.model.groups import GroupDescription, MemberRow, PartitionLag
 from kgctl.watch.figures import counted, span
+from kgctl.watch.restarts import client_of
 from kgctl.watch.tracker import GroupTracker
 
 # A member is silent if its last heartbeat is older than this share of its session timeout,
@@ -39,23 +40,59 @@ def silent_members(members: Sequence[MemberRow]) -> str:
     return _named([f"{_with_silence(member)}, evicted in {span(evicted_in_s(member) or 0.0)}" for member in silent])
 
 
+def silent_briefly(members: Sequence[MemberRow]) -> str:
+    silent = [member for member in members if is_silent(member)]
+    first = min(silent, key=lambda member: evicted_in_s(member) or 0.0)
+    who = _short_name(first) if len(silent) == 1 else counted(len(silent), "member")
+    return f"evicted in {span(evicted_in_s(first) or 0.0)}: {who}"
+
+
+def rebalancing_briefly(group: GroupDescription) -> str:
+    """As "2/3 joined, waits for app-3"; "" if the cluster does not report who has joined."""
+    missing = _missing(group)
+    if missing is None:
+        return ""
+    text = f"{len(group.members) - len(missing)}/{len(group.members)} {_PRESENT[group.state or ''][0]}"
+    if not missing:
+        return text
+    return f"{text}, waits for {_short_name(missing[0]) if len(missing) == 1 else len(missing)}"
+
+
 def rebalancing(tracker: GroupTracker) -> str:
     """The state of a rebalance, for how long, and whom it waits for."""
     group = tracker.group
     assert group is not None
     state, members = group.state or "", group.members
     text = state + _since(tracker.state_s, is_least=tracker.is_state_s_least)
-    present = _PRESENT.get(state, ())
-    if not present or any(member.phase is None for member in members):
+    missing = _missing(group)
+    if missing is None:
         return f"{text}, {counted(len(members), 'member')}"
-    missing = [member for member in members if member.phase not in present]
-    text += f": {len(members) - len(missing)} of {counted(len(members), 'member')} {present[0]}"
+    text += f": {len(members) - len(missing)} of {counted(len(members), 'member')} {_PRESENT[state][0]}"
     return f"{text}, waiting for {_named([_with_silence(member) for member in missing])}" if missing else text
+
+
+def _missing(group: GroupDescription) -> Sequence[MemberRow] | None:
+    """The members that a rebalance waits for; None if the cluster does not report the phases of members."""
+    present = _PRESENT.get(group.state or "")
+    if present is None or any(member.phase is None for member in group.members):
+        return None
+    return [member for member in group.members if member.phase not in present]
 
 
 def _since(seconds: float, *, is_least: bool) -> str:
     """A clause such as " for at least 3 s"; "" right after the first snapshot, which shows nothing of the past."""
     return "" if is_least and seconds < 1 else f" for {'at least ' if is_least else ''}{span(seconds)}"
+
+
+def owner_of(group: GroupDescription, row: PartitionLag) -> str:
+    """The owner of a partition: without the UUID of its member id if no other member has that name."""
+    names = {member.consumer_id: _short_name(member) for member in group.members}
+    name = names.get(row.consumer_id)
+    return name if name and list(names.values()).count(name) == 1 else row.consumer_id or ""
+
+
+def _short_name(member: MemberRow) -> str:
+    return member.group_instance_id or client_of(member.consumer_id or "") or member.client_id or "a member"
 
 
 def _with_silence(member: MemberRow) -> str:

@@ -6,8 +6,6 @@ times also that records have waited for a moment only, or for too long. Without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from broker.light_dataclasses import replace
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Judgement
@@ -40,11 +38,3 @@ def standing(
     else:
         tracker.group = group
     return judge(tracker, unread_since)._replace(evidence=None)
-
-
-def newest_ms(groups: Iterable[GroupDescription]) -> int | None:
-    """The latest time that coordinators of these groups have reported; None if they reported none."""
-    newest = 0
-    for group in groups:
-        newest = max(newest, group.clock_ms or max(group.state_since_ms or 0, group.last_commit_ms or 0))
-    return newest or None

@@ -23,7 +23,7 @@ from kgctl.model.watched_topics import (
 )
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
-from kgctl.watch.rates import WINDOW_S
+from kgctl.watch.rates import LEAST_SPAN_S, WINDOW_S
 
 # Of the snapshots of the window, this many are kept: a rate needs only the ends, and a cluster may have 10,000 partitions.
 _KEPT = 6
@@ -83,7 +83,7 @@ class TopicsWatch:
         ends = newest.offsets
         for one in self._ends:
             span_s = newest.at_s - one.at_s
-            if span_s <= 0 or len(rates) == len(ends):
+            if span_s < LEAST_SPAN_S or len(rates) == len(ends):
                 break
             for key, end in one.offsets.items():
                 if key not in rates and key in ends:

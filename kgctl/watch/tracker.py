@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from broker.light_named_tuples import NamedTuple
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
+from kgctl.model.health import Health
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.watch.arrivals import Arrivals
 from kgctl.watch.clock_skew import ClockSkew
 from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rates import Throughput, paired
@@ -28,11 +32,15 @@ class GroupTracker:
 
     `stalled_since` has the partitions with lag whose commit has not moved since the previous snapshot, each with the time of
     its last move. Partitions of topics that no member subscribes to any more count only in `left_over_lag`.
+    `recent_from` is the newest of the descriptions, from `recent_at_s`: what was old then is older now. `recent_read` has the log
+    ends of the partitions that the group had read by then.
     `uncommitted` is how many records partitions have that members own without a committed offset, and `has_commits` whether
-    the group has any.
+    the group has any. When the members of a group without commits leave, `uncommitted` stays as it was: then no member owns partitions.
+    `measured` is the verdict that rates have shown last, since the group had no lag.
     """
 
     __slots__ = (
+        "arrivals",
         "at_s",
         "caught_up_at_s",
         "changed_at_s",
@@ -43,12 +51,17 @@ class GroupTracker:
         "has_commits",
         "is_state_change_observed",
         "lag",
+        "last_uncommitted",
         "least_ms",
         "left_over_lag",
         "limits",
+        "measured",
         "memberless_at_s",
         "moved_at_s",
         "moved_before_s",
+        "recent_at_s",
+        "recent_from",
+        "recent_read",
         "rewound",
         "skew",
         "stalled_since",
@@ -66,6 +79,7 @@ class GroupTracker:
         self.wall_ms = 0
         self.least_ms: int | None = None
         self.throughput = Throughput()
+        self.arrivals = Arrivals()
         self.skew = ClockSkew()
         self.lag: int | None = None
         self.left_over_lag = 0
@@ -73,9 +87,13 @@ class GroupTracker:
         self.moved_at_s: float | None = None
         self.moved_before_s: float | None = None
         self.caught_up_at_s: float | None = None
-        self.uncommitted = 0
+        self.measured: Health | None = None
+        self.uncommitted = self.last_uncommitted = 0
         self.uncommitted_at_s: float | None = None
         self.has_commits = False
+        self.recent_from: Mapping[TopicPartition, int] = {}
+        self.recent_read: Mapping[TopicPartition, int] = {}
+        self.recent_at_s = 0.0
         self.rewound: dict[TopicPartition, Rewind] = {}
         self.memberless_at_s: float | None = None
         self.had_members = False
@@ -85,17 +103,21 @@ class GroupTracker:
         self.failed: PartitionLag | None = None
 
     def add(self, at_s: float, wall_ms: int, group: GroupDescription, cluster_ms: int | None = None) -> None:
-        """Add a description without error. Ignores one that is not newer than the previous one.
+        """Add a description without error. Ignores one that is not newer than the previous one,
+        except for its `recent_from`: a snapshot of this group alone may have been faster than that of all groups which has it.
 
         `cluster_ms` is the latest time that brokers of the cluster are known to have reported.
         """
         before = self.group
+        if group.recent_from and (at_s > self.recent_at_s or not self.recent_from):
+            self._add_recent(at_s, group)
         if before is not None and at_s <= self.at_s:
             return
         if before is None:
             self.first_at_s = at_s
         self._add_clock(at_s, group, cluster_ms)
         self._add_partitions(at_s, before, group)
+        self.arrivals.add(self.at_s, before, at_s, group)
         if group.clock_ms is None:
             self.skew.observe(group.state_since_ms, wall_ms, round((at_s - self.at_s) * 1000))
         has_changed = before is not None and is_changed(before, group)
@@ -111,6 +133,14 @@ class GroupTracker:
         elif self.memberless_at_s is None:
             self.memberless_at_s = at_s
         self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
+
+    def _add_recent(self, at_s: float, group: GroupDescription) -> None:
+        self.recent_from, self.recent_at_s = group.recent_from, at_s
+        self.recent_read = {
+            TopicPartition(row.topic or "", row.partition or 0): row.log_end_offset or 0
+            for row in group.partitions
+            if row.lag == 0
+        }
 
     def _add_clock(self, at_s: float, group: GroupDescription, cluster_ms: int | None) -> None:
         """Raise the lower bound of the cluster's time, which advances between snapshots."""
@@ -173,17 +203,29 @@ class GroupTracker:
             self.moved_before_s, self.moved_at_s = self.moved_at_s, at_s
         if self.rewound:
             self._forget_rewinds(at_s, group)
-        self.has_commits, self.uncommitted = has_commits, uncommitted
-        if not uncommitted or group.state != "Stable" or (before is not None and is_changed(before, group)):
-            self.uncommitted_at_s = None
-        if uncommitted and group.state == "Stable" and self.uncommitted_at_s is None:
-            self.uncommitted_at_s = at_s
-        # A group without partitions has no lag.
-        self.lag = lag_sum if (is_lag_known or not group.partitions or left_over) and has_offsets(group) else None
+        self.has_commits = has_commits
+        self._add_uncommitted(at_s, before, group, uncommitted)
+        # A group whose members own no partitions has no lag. Of one without members and commits it is not known what it reads.
+        is_idle = bool(group.members) and not group.partitions
+        self.lag = lag_sum if (is_lag_known or is_idle or left_over) and has_offsets(group) else None
         if self.lag == 0:
-            self.caught_up_at_s = at_s
+            self.caught_up_at_s, self.measured = at_s, None
         self.left_over_lag, self.stalled_since, self.failed = left_over, stalled, failed
         self.throughput.add(at_s, records_in if is_in_known else None, records_out if is_out_known else None, lag_sum)
+
+    def _add_uncommitted(
+        self, at_s: float, before: GroupDescription | None, group: GroupDescription, uncommitted: int
+    ) -> None:
+        if self.has_commits or uncommitted or group.state == "Stable":
+            self.last_uncommitted = 0 if self.has_commits else uncommitted
+        is_left = not group.members and not group.partitions
+        self.uncommitted = self.last_uncommitted if is_left else uncommitted
+        is_settled = is_left or group.state == "Stable"
+        has_changed = not is_left and before is not None and is_changed(before, group)
+        if not self.uncommitted or not is_settled or has_changed:
+            self.uncommitted_at_s = None
+        if self.uncommitted and is_settled and self.uncommitted_at_s is None:
+            self.uncommitted_at_s = at_s
 
     def _rewind(self, key: TopicPartition, at_s: float, highest: int, offset: int) -> None:
         known = self.rewound.get(key)

@@ -85,15 +85,23 @@ def _held(partitions: Iterable[TransactionPartition]) -> Iterable[tuple[TopicPar
 def _waiting(
     holds: Mapping[TopicPartition, int], groups: Iterable[GroupDescription]
 ) -> dict[TopicPartition, list[WaitingGroup]]:
-    """A group that has committed beyond the last stable offset reads uncommitted, and does not wait."""
+    """A group that has committed beyond the last stable offset reads uncommitted, and does not wait.
+
+    One whose member owns the partition and has not committed there has read nothing that it could commit.
+    """
     found: dict[TopicPartition, list[WaitingGroup]] = {}
     for group in groups if holds else ():
         for row in group.partitions:
-            if not row.lag or row.topic is None or row.partition is None or row.current_offset is None:
+            if row.topic is None or row.partition is None:
                 continue
             key = TopicPartition(row.topic, row.partition)
-            stable = holds.get(key)
-            if stable is not None and row.current_offset <= stable:
+            stable, end = holds.get(key), row.log_end_offset
+            if stable is None:
+                continue
+            if row.current_offset is None:
+                if row.consumer_id is not None and end is not None and end > stable:
+                    found.setdefault(key, []).append(WaitingGroup(group.group, key, end - stable, 0))
+            elif row.lag and row.current_offset <= stable:
                 found.setdefault(key, []).append(WaitingGroup(group.group, key, row.lag, stable - row.current_offset))
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgctl.model.cluster_view import ClusterEvent, EventKind
+from kgctl.model.cluster_view import ClusterEvent
 from kgctl.model.health import FAULTS
 from kgctl.watch.cluster import ClusterView
 
@@ -16,8 +16,8 @@ class Changes:
         self._known: frozenset[ClusterEvent] | None = None
 
     def add(self, view: ClusterView) -> Sequence[ClusterEvent]:
-        """The changes that no view before this one had, oldest first."""
-        verdicts = [event for event in view.events if event.kind is EventKind.VERDICT]
+        """The changes that no view before this one had, oldest first. The same verdict of many groups is one change."""
+        verdicts = [event for event in view.events if event.health is not None]
         before, self._known = self._known, frozenset(verdicts)
         return [event for event in verdicts if event not in before] if before is not None else []
 

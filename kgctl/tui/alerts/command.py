@@ -1,9 +1,10 @@
-"""Runs a command for each change of a verdict: without a shell, a few at a time, for a limited time."""
+"""Runs a command for each event with a verdict: without a shell, a few at a time, for a limited time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import signal
@@ -16,6 +17,8 @@ from kgctl.render.table import printable
 AT_ONCE, MOST_WAITING, TIMEOUT_S = 4, 100, 30.0
 STEP_S = 0.2
 LONGEST_VALUE, LONGEST_ERROR = 4_000, 200
+# Linux starts no program with a variable of 128 KiB.
+LONGEST_NAMES = 100_000
 
 
 class BadCommand(ValueError):
@@ -37,14 +40,36 @@ def split(text: str) -> Sequence[str]:
 
 def variables(event: ClusterEvent) -> Mapping[str, str]:
     """What the command learns about a change."""
+    changes = event.parts or (event,)
+    before = {one.was for one in changes}
+    was = changes[0].was if len(before) == 1 else None
     values = {
-        "KGCTL_GROUP": event.group or "",
+        "KGCTL_GROUP": _whom(event),
         "KGCTL_VERDICT": event.health.value if event.health else "",
-        "KGCTL_WAS": event.was.value if event.was else "",
-        "KGCTL_REASON": event.text,
+        "KGCTL_WAS": was.value if was else "",
+        "KGCTL_REASON": f"{changes[0].group}: {changes[0].text}" if event.parts else event.text,
+        "KGCTL_GROUP_COUNT": str(len(event.groups)),
     }
     # Names of groups may contain NUL, which no variable can.
-    return {name: value.replace("\0", "\\0")[:LONGEST_VALUE] for name, value in values.items()}
+    cut = {name: value.replace("\0", "\\0")[:LONGEST_VALUE] for name, value in values.items()}
+    return {**cut, "KGCTL_GROUPS": _names(event.groups)}
+
+
+def _whom(event: ClusterEvent) -> str:
+    """The group, or what the list of events says about several."""
+    return event.text if event.parts else event.group or ""
+
+
+def _names(groups: Sequence[str]) -> str:
+    """A JSON array of the first names: of all that fit into a variable."""
+    found: list[str] = []
+    length = 2
+    for one in map(json.dumps, groups):
+        length += len(one) + 2
+        if length > LONGEST_NAMES:
+            break
+        found.append(one)
+    return f"[{', '.join(found)}]"
 
 
 class AlertCommand:
@@ -75,7 +100,7 @@ class AlertCommand:
             event = await self._waiting.get()
             reason = await self._run(event)
             if reason:
-                self._failed(f"The alert command failed for {printable(event.group or '')}: {reason}")
+                self._failed(f"The alert command failed for {printable(_whom(event))}: {reason}")
 
     async def _run(self, event: ClusterEvent) -> str:
         """The reason if the command fails."""

@@ -44,6 +44,7 @@ class DeleteDialog(PlanDialog):
             rows.status_column(
                 lambda row: "deleted" if row.status == DONE else "will be deleted",
                 lambda row: rows.style(row.status, row.error),
+                failed=lambda row: rows.not_deleted(row, brief=not self.is_bulk),
             ),
         ]
         return Rows(columns, key=lambda row: row.group, empty="No plan.", id="plan")
@@ -54,13 +55,13 @@ class DeleteDialog(PlanDialog):
         self.query_one("#plan", Rows).show(self.plan)
         good = self.changing()
         offsets = sum(self._offsets.get(name, 0) for name in good)
-        self.say_totals(f"{_of(len(good), len(self.plan))}, {counted(offsets, 'committed offset')}")
-        if not good:
-            error = self.plan[0].error
-            assert error is not None
-            self.say(error.message, "error")
-        else:
+        if good:
+            self.say_totals(f"{_of(len(good), len(self.plan))}, {counted(offsets, 'committed offset')}")
             self.say(READ_ONLY if self.read_only else WARNING_BULK if self.is_bulk else WARNING, "warning")
+        else:
+            self.say_totals("")
+            why = f"None of the {len(self.plan):,} groups can be deleted."
+            self.say(why if self.is_bulk else f"The group cannot be deleted: {rows.reason(self.plan[0])}", "error")
         self.enter(Stage.PLANNED)
 
     async def carry_out(self) -> None:
@@ -84,6 +85,9 @@ class DeleteDialog(PlanDialog):
     def changing(self) -> list[str]:
         return outcomes.can_change(self.plan)
 
+    def is_futile(self) -> bool:
+        return bool(self.plan) and not self.changing()
+
     def obstacle(self) -> str:
         return "" if self.changing() else "There is nothing to do."
 
@@ -94,7 +98,7 @@ class DeleteDialog(PlanDialog):
         return command_line.delete(self.feed.cluster, self.groups)
 
     def detail(self, row: GroupChange) -> str:
-        return f"{row.group}: {rows.failed(row)}" if row.error else ""
+        return f"{row.group}: {rows.not_deleted(row)}" if row.error and self.is_bulk else ""
 
 
 def _plan(admin: Admin, groups: tuple[str, ...]) -> tuple[list[GroupChange], dict[str, int]]:

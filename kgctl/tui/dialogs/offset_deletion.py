@@ -60,6 +60,7 @@ class DeleteOffsetsDialog(PlanDialog):
             rows.status_column(
                 lambda row: "deleted" if row.status == DONE else "will be deleted",
                 lambda row: rows.style(row.status, row.error),
+                failed=rows.not_deleted,
             ),
         ]
         return Rows(columns, key=lambda row: f"{row.group}\0{row.topic}\0{row.partition}", empty="No plan.", id="plan")
@@ -88,9 +89,12 @@ class DeleteOffsetsDialog(PlanDialog):
         self.plan = plan
         self.query_one("#plan", Rows).show(plan)
         errors = [row.error for row in plan if row.error]
-        self.say_totals(f"{counted(len(plan) - len(errors), 'committed offset')} to delete")
-        if errors:
-            self.say(f"{counted(len(errors), 'row')} cannot be deleted: {errors[0].message}", "error")
+        good = len(plan) - len(errors)
+        self.say_totals(f"{counted(good, 'committed offset')} to delete" if good else "")
+        if errors and not good:
+            self.say("None of these committed offsets can be deleted.", "error")
+        elif errors:
+            self.say(f"{len(errors):,} of {counted(len(plan), 'committed offset')} cannot be deleted.", "error")
         else:
             self.say(READ_ONLY if self.read_only else WARNING, "warning")
         self.enter(Stage.PLANNED)
@@ -121,6 +125,9 @@ class DeleteOffsetsDialog(PlanDialog):
     def changing(self) -> list[str]:
         return outcomes.can_change(self.plan)
 
+    def is_futile(self) -> bool:
+        return bool(self.plan) and not self.changing()
+
     def obstacle(self) -> str:
         return "" if self.changing() else "There is nothing to do."
 
@@ -136,4 +143,4 @@ class DeleteOffsetsDialog(PlanDialog):
         return command_line.delete_offsets(self.feed.cluster, self.groups, self.topics) if self.topics else []
 
     def detail(self, row: OffsetChange) -> str:
-        return f"{row.topic or row.group}: {rows.failed(row)}" if row.error else ""
+        return f"{row.topic or row.group}: {rows.not_deleted(row)}" if row.error else ""

@@ -148,9 +148,13 @@ class PlanDialog(ModalScreen[bool]):
         """The names of what the current plan would change."""
         return self.groups
 
+    def is_futile(self) -> bool:
+        """Whether nothing of the plan can be changed: no button and no command are offered for it."""
+        return False
+
     def command(self) -> str:
         """The same change as a shell command; empty while an input is missing."""
-        return command_line.line(self.words())
+        return "" if self.is_futile() else command_line.line(self.words())
 
     # ---- a name or a number as consent
 
@@ -255,6 +259,7 @@ class PlanDialog(ModalScreen[bool]):
             self.read_only or self.stage is not Stage.PLANNED or bool(self.obstacle() or self.missing_name())
         )
         execute.variant = "default" if execute.disabled else "warning"
+        execute.display = not self.is_futile()
         if self.asks_name:
             self._show_consent()
         line = self.command()
@@ -387,12 +392,7 @@ class PlanDialog(ModalScreen[bool]):
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        if event.button.id == "execute":
-            self.execute()
-        elif event.button.id == "copy":
-            self.action_copy()
-        elif event.button.id == "close":
-            self.action_close()
+        {"execute": self.execute, "copy": self.action_copy, "close": self.action_close}[event.button.id or ""]()
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         event.stop()

@@ -120,9 +120,14 @@ class RebalanceDialog(PlanDialog):
         self.query_one("#evict", Checkbox).display = self.evicts
         self.query_one("#reason", Input).placeholder = IN_LOG if self.evicts else IN_HISTORY
         errors = [row for row in plan if row.error]
-        if errors and errors[0].error:
-            text = f"{counted(len(errors), 'group')} cannot be rebalanced and will be left alone: "
-            self.say(text + errors[0].error.message + (f" {EVICTING}" if self.evicts else ""), "error")
+        if self.is_futile():
+            self.say(f"None of the {len(self.groups):,} groups can be rebalanced.", "error")
+            self.say_totals("")
+            self.enter(Stage.PLANNED)
+            return
+        if errors:
+            text = f"{len(errors):,} of {len(self.groups):,} groups cannot be rebalanced and will be left alone."
+            self.say(f"{text} {EVICTING}" if self.evicts else text, "error")
         else:
             self.say(EVICTING if self.evicts else NATIVE, "warning" if self.evicts else "")
         members = counted(len(plan) - len(errors), "member")
@@ -156,6 +161,9 @@ class RebalanceDialog(PlanDialog):
 
     def changing(self) -> list[str]:
         return outcomes.can_change(self.plan)
+
+    def is_futile(self) -> bool:
+        return bool(self.plan) and not self.changing()
 
     def obstacle(self) -> str:
         if not self.changing():

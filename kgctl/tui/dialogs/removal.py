@@ -220,13 +220,13 @@ class RemoveMemberDialog(PlanDialog):
 
     def detail(self, row: MemberChange) -> str:
         if row.error and not row.consumer_id:
-            return f"{row.group}: {rows.failed(row)}"
+            return f"{row.group}: {rows.failure(row)}"
         instance = f" (instance {row.group_instance_id})" if row.group_instance_id else ""
         return f"{row.consumer_id}{instance} of client {row.client_id} at {row.host}"
 
     def _status(self, row: MemberChange) -> str:
         if row.error:
-            return rows.failed(row)
+            return rows.failure(row)
         if row.status == DONE:
             return "removed"
         return "leaves" if _key(row) in self._marked else "stays"

@@ -29,8 +29,13 @@ class Brokers(Read[BrokersSnapshot]):
         findings = (one for one in examine(facts) if one.severity is not Severity.OK)
         at_s, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
         return BrokersSnapshot(
-            at_s, wall_ms, _seen(facts), facts.topics, len(facts.partitions), tuple(findings), tuple(statuses)
+            at_s, wall_ms, _seen(facts), _topics(facts), len(facts.partitions), tuple(findings), tuple(statuses)
         )
+
+
+def _topics(facts: ClusterFacts) -> int:
+    """Without internal ones, as everywhere in the dashboard."""
+    return len({one.partition.topic for one in facts.partitions if not one.is_internal})
 
 
 def _seen(facts: ClusterFacts) -> tuple[BrokerSeen, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,28 +58,35 @@ class Lines:
     """The header and the frames of a recording, and why there are no more if the file does not end as it should."""
 
     header: dict[str, Any]
-    frames: list[dict[str, Any]]
     damage: str | None
 
 
-def read_lines(path: Path) -> Lines:
-    """All frames up to the first damage. Raises BadValue if the file is no recording that this kgctl can read."""
-    frames: list[dict[str, Any]] = []
+def read_lines(path: Path, add: Callable[[dict[str, Any], bytes], None]) -> Lines:
+    """Call `add` with each frame up to the first damage, and with its line for `unpacked`.
+
+    Raises BadValue if the file is no recording that this kgctl can read.
+    """
     header: dict[str, Any] | None = None
     damage: str | None = None
     try:
-        for line in _parsed(path):
+        for line, text in _parsed(path):
             if header is None:
                 header = _checked(line, path)
             else:
-                frames.append(line)
+                # Parsed, an hour of hundreds of groups takes gigabytes.
+                add(line, zlib.compress(text, 1))
     except _Damage as error:
         damage = str(error)
     except OSError as error:
         raise BadValue(f"cannot read {path}: {error.strerror or error}") from None
     if header is None:
         raise BadValue(f"{path} is not a recording of kgctl ui" + (f": {damage}" if damage else ""))
-    return Lines(header, frames, damage)
+    return Lines(header, damage)
+
+
+def unpacked(text: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(b"{" + zlib.decompress(text))
+    return found
 
 
 class _Damage(Exception):
@@ -95,7 +102,7 @@ def _checked(line: dict[str, Any], path: Path) -> dict[str, Any]:
     return line
 
 
-def _parsed(path: Path) -> Iterator[dict[str, Any]]:
+def _parsed(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
     head = len(_CRC % 0)
     for number, line in enumerate(_lines(path), 1):
         try:
@@ -105,7 +112,7 @@ def _parsed(path: Path) -> Iterator[dict[str, Any]]:
             found = None
         if not isinstance(found, dict):
             raise _Damage(f"line {number} is damaged")
-        yield found
+        yield found, rest
 
 
 def _lines(path: Path) -> Iterator[bytes]:

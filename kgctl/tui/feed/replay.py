@@ -17,7 +17,7 @@ from kgctl.model.failure import RowError
 from kgctl.tui.cluster_label import ClusterLabel
 from kgctl.tui.feed.delta import patched, read_again
 from kgctl.tui.feed.read import NotRecorded, Read, answer_type, parts
-from kgctl.tui.feed.recording_file import read_lines
+from kgctl.tui.feed.recording_file import read_lines, unpacked
 from kgctl.tui.feed.values import NotAValue, from_json
 
 T = TypeVar("T")
@@ -27,42 +27,49 @@ NO_CHANGES = "This is a recording: nothing can be changed."
 
 @dataclass(frozen=True, slots=True)
 class RecordedFrame:
-    """One answer: when it arrived, to which question, and its line in the file."""
+    """One answer: when it arrived, to which question, and its packed line. `hints` has fields of the read that are no part of the question."""
 
     at_s: float
     wall_ms: int
     question: str
-    line: dict[str, Any]
+    is_whole: bool
+    failure: RowError | None
+    hints: dict[str, Any]
+    packed: bytes
+
+    @property
+    def line(self) -> dict[str, Any]:
+        return unpacked(self.packed)
 
     @property
     def error(self) -> KgctlError | None:
-        row = self.line.get("error")
-        return None if row is None else from_row(from_json(RowError, row))
+        return None if self.failure is None else from_row(self.failure)
 
     def hint(self, name: str) -> Any:
-        """The value of a field of the read that is no part of the question; None if it had its default."""
-        return self.line.get("with", {}).get(name)
+        """The value of a hint; None if it had its default."""
+        return self.hints.get(name)
 
 
 class Recording:
     """All frames of a file, in order. `damage` says why there are no more if the file does not end as it should."""
 
     def __init__(self, path: Path) -> None:
-        lines = read_lines(path)
-        self.damage = lines.damage
         self.frames: list[RecordedFrame] = []
         self.places: dict[str, list[int]] = {}  # of the frames, by question
         try:
+            lines = read_lines(path, self._add)
+            self.damage = lines.damage
             self.cluster = from_json(ClusterLabel, lines.header["cluster"])
-            for place, line in enumerate(lines.frames):
-                frame = RecordedFrame(float(line["at_s"]), int(line["wall_ms"]), str(line["read"]), line)
-                _check(frame, is_new=frame.question not in self.places)
-                self.frames.append(frame)
-                self.places.setdefault(frame.question, []).append(place)
         except (KeyError, TypeError, ValueError) as error:
             raise BadValue(f"{path} is not a valid recording: {error}") from None
         if not self.frames:
             raise BadValue(f"{path} has no frames" + (f": {self.damage}" if self.damage else ""))
+
+    def _add(self, line: dict[str, Any], packed: bytes) -> None:
+        question = str(line["read"])
+        frame = _checked(line, question, packed, is_new=question not in self.places)
+        self.places.setdefault(question, []).append(len(self.frames))
+        self.frames.append(frame)
 
     def groups_of(self, kind: str) -> dict[str, str]:
         """The questions of a class of reads about one group, by group."""
@@ -78,19 +85,20 @@ class Recording:
         return max(0, bisect_right(self.frames, wall_ms, key=lambda frame: frame.wall_ms) - 1)
 
 
-def _check(frame: RecordedFrame, *, is_new: bool) -> None:
-    """Raise ValueError for what no kgctl has written: recordings come from other people, too."""
-    if not (math.isfinite(frame.at_s) and 0 <= frame.wall_ms < LATEST_MS):
+def _checked(line: dict[str, Any], question: str, packed: bytes, *, is_new: bool) -> RecordedFrame:
+    """The frame of a line. Raises ValueError for what no kgctl has written: recordings come from other people, too."""
+    at_s, wall_ms = float(line["at_s"]), int(line["wall_ms"])
+    if not (math.isfinite(at_s) and 0 <= wall_ms < LATEST_MS):
         raise ValueError("a frame has no valid time")
-    kinds = frame.line.keys() & {"answer", "change", "error"}
+    kinds = line.keys() & {"answer", "change", "error"}
     if len(kinds) != 1 or (is_new and "change" in kinds):
         raise ValueError("a frame has no answer")
-    if "error" in kinds:
-        from_json(RowError, frame.line["error"])
+    failure = from_json(RowError, line["error"]) if "error" in kinds else None
     if is_new:
-        name, asked = json.loads(frame.question)
+        name, asked = json.loads(question)
         if not (isinstance(name, str) and isinstance(asked, dict)):
             raise ValueError("a frame names no read")
+    return RecordedFrame(at_s, wall_ms, question, "answer" in kinds, failure, line.get("with", {}), packed)
 
 
 class Answers(Generic[T]):
@@ -110,7 +118,7 @@ class Answers(Generic[T]):
         begin = self._at + 1
         if wanted < self._at:
             begin = wanted
-            while begin > 0 and "answer" not in frames[self._places[begin]].line:
+            while begin > 0 and not frames[self._places[begin]].is_whole:
                 begin -= 1
             self._at, self._json, self._value = -1, None, None
         if wanted == self._at:
@@ -160,7 +168,7 @@ class ReplayFeed:
 
     def _unknown(self, question: str) -> NotRecorded:
         places = self.recording.places.get(question)
-        if not places or "error" in self.recording.frames[places[0]].line:
+        if not places or self.recording.frames[places[0]].failure is not None:
             return NotRecorded(
                 "The recording does not have this: it was not on the screen while the dashboard recorded."
             )

@@ -81,7 +81,7 @@ class GroupFold:
         self._recording, self._name = recording, name
         self._question = parts(OneGroup(name))[0]
         own = recording.places.get(self._question, [])
-        self._first_own = next((place for place in own if "error" not in recording.frames[place].line), None)
+        self._first_own = next((place for place in own if recording.frames[place].failure is None), None)
         self._places = sorted([*own, *recording.places.get(ALL, [])])
         self._start(is_opened=False)
 

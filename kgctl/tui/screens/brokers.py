@@ -168,7 +168,7 @@ class BrokersScreen(PolledScreen[BrokersSnapshot]):
         lost = sum(line.seen.error is not None for line in lines)
         parts = [f"{lost:,} not reached"] if lost else []
         note = f"no details: {cells.name(self._details_failed)}" if self._details_failed else ""
-        self.brokers.show(lines, parts=parts, note=note or f"{found.partitions:,} partitions")
+        self.brokers.show(lines, parts=parts, note=note or f"{found.partitions:,} partitions, internal ones included")
         self.findings.show(found.findings)
         self._fit(len(lines), len(found.findings))
         self._show_broker()

@@ -71,8 +71,15 @@ class ChangesGroups(PolledScreen[Any]):
         if aim.gone:
             self.notify(GONE.format(cells.name(aim.gone)), severity="warning", markup=False)
         elif aim.groups:
-            # The result is not needed: this screen refreshes at once when it resumes.
-            self.app.push_screen(DIALOGS[what](self.dashboard.feed, aim))
+            # This screen refreshes at once when it resumes.
+            self.app.push_screen(DIALOGS[what](self.dashboard.feed, aim), self._after_dialog)
+
+    def _after_dialog(self, was_changed: bool | None) -> None:
+        if was_changed:
+            self.changed()
+
+    def changed(self) -> None:
+        """An action has changed something, or may have."""
 
     def refusal(self, key: str) -> str:
         """Why a key that changes something does nothing; empty for other keys."""

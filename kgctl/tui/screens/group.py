@@ -18,6 +18,7 @@ from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells, command_line
 from kgctl.tui.screens.changes import Aim, ChangesGroups
 from kgctl.tui.screens.polled import PolledScreen
+from kgctl.tui.widgets.events.lines import of_group
 from kgctl.tui.widgets.frame.table_panel import GONE
 from kgctl.tui.widgets.group.bars import Bar, clock_time
 from kgctl.tui.widgets.group.lag_panel import GroupLagPanel, headline
@@ -42,7 +43,7 @@ NOT_REPORTED = "Generation and leader are -: this cluster does not report them."
 # Lines around the rows of a table: its frame, its header, the line below it.
 AROUND_ROWS = 4
 # The fewest lines of the panels in the middle and at the bottom, and the lines at the top: usual, most, most on a high terminal.
-LEAST_MIDDLE, LEAST_BOTTOM, TOP, MOST_TOP = 7, 9, 7, (10, 14)
+LEAST_MIDDLE, LEAST_BOTTOM, TOP, MOST_TOP = 7, 9, 7, (12, 20)
 
 
 class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
@@ -134,6 +135,7 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
 
     def cluster_answered(self, view: ClusterView) -> None:
         self._show_lag()
+        self._show_times()
 
     def tick(self) -> None:
         super().tick()
@@ -182,7 +184,9 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
             now_ms = group.state_since_ms + int(state_s * 1000)
         rebalances = self._rebalances(snapshot)
         found = visits(path_of(group), group, state_s, rebalances)
-        self.state.show(StateNow(group, view.summary, state_s, view.is_state_s_least, now_ms, passed_s, found))
+        cluster = self.dashboard.cluster
+        events = of_group(cluster.events, self.group) if cluster is not None else []
+        self.state.show(StateNow(group, view.summary, state_s, view.is_state_s_least, now_ms, passed_s, found, events))
         self.members.show_members(view.group or group, view.partitions, passed_s)
         self.rebalances.show_rebalances(rebalances, now_ms, self._names, self._notes(snapshot))
 

@@ -9,7 +9,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from kgctl.model.cluster_view import EventKind
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import FAULTS, Health
 from kgctl.model.watched import WatchedGroup
@@ -17,6 +16,7 @@ from kgctl.tui import command_line
 from kgctl.tui.screens.changes import Aim, ChangesGroups
 from kgctl.tui.screens.polled import ClusterScreen
 from kgctl.tui.widgets.charts.area import area, fitted
+from kgctl.tui.widgets.events.lines import of_group
 from kgctl.tui.widgets.frame.filter import Field
 from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.frame.shelf import Shelf
@@ -33,6 +33,8 @@ from kgctl.watch.trend import levels
 NO_GROUPS, NO_MATCH = "No groups.", "No group matches. Press Esc to show all groups."
 # A frame and a header; the fewest lines of the table; the fewest of the preview, and on a high terminal.
 AROUND_ROWS, LEAST_LINES, PREVIEW_LINES = 3, 7, (5, 12)
+# The lines of the top, usual and on a high terminal; there the most of them, and the lines of the preview beyond which it grows.
+TOP_LINES, MOST_TOP, ENOUGH_PREVIEW = (5, 8), 20, 18
 
 
 class GroupsScreen(ChangesGroups, ClusterScreen):
@@ -91,8 +93,15 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
 
     @property
     def current(self) -> WatchedGroup | None:
-        """The group under the cursor of the table that has the focus."""
+        """The group under the cursor of the table that has the focus; None of an event that is not of one group."""
+        if self.events.table.has_focus:
+            return self._view.row(self._event_group or "") if self._view is not None else None
         return (self.needs_you.table if self.needs_you.table.has_focus else self.rows).cursor_row
+
+    @property
+    def _event_group(self) -> str | None:
+        event = self.events.table.cursor_row
+        return event.group if event is not None else None
 
     def answered(self, answer: ClusterView) -> None:
         self.all, self._view = answer.rows, answer
@@ -160,21 +169,30 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         self._fit(len(self.all) - (unused if self.hides_unused else 0))
 
     def _fit(self, rows: int) -> None:
-        """Give the table the lines that it needs, and the rest to the preview."""
-        top = self.query_one("#top")
-        room = self.query_one("#contents").size.height - (top.outer_size.height if top.display else 0)
-        if room > 0 and self.zoom.panel is None:
-            lines = max(LEAST_LINES, min(rows + AROUND_ROWS, room - PREVIEW_LINES[self.has_class("-high")]))
-            self.preview.styles.height = room - lines
+        """Give the table the lines that it needs, and the rest to the preview; on a high terminal, also to the top."""
+        top, is_high = self.query_one("#top"), self.has_class("-high")
+        height = self.query_one("#contents").size.height
+        if self.zoom.panel is not None or not is_high:
+            top.styles.clear_rule("height")
+        if self.zoom.panel is not None or height <= 0:
+            return
+        least = TOP_LINES[is_high] if top.display else 0
+        lines = max(LEAST_LINES, min(rows + AROUND_ROWS, height - least - PREVIEW_LINES[is_high]))
+        rest = height - lines
+        if is_high:
+            least = max(least, min(MOST_TOP, rest - ENOUGH_PREVIEW))
+            top.styles.height = least
+        self.preview.styles.height = rest - least
 
     def _show_preview(self) -> None:
         row = self.current
-        events = self._view.events if self._view is not None and row is not None else ()
-        found = (one for one in reversed(events) if row and one.group == row.group and one.kind is EventKind.REBALANCE)
-        self.preview.show(row, self.rows.visible_columns, self._description(row), next(found, None))
+        events = of_group(self._view.events, row.group) if self._view is not None and row is not None else ()
+        self.preview.show(row, self.rows.visible_columns, self._description(row), events)
 
     def on_rows_moved(self, event: Rows.Moved) -> None:
         self._show_preview()
+        if event.rows is self.events.table:
+            self.refresh_bindings()
 
     def focus_first(self) -> None:
         self.set_focus(self.rows)
@@ -190,6 +208,10 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         self._show_preview()
 
     # ---- keys
+
+    def action_zoom(self, number: int) -> None:
+        super().action_zoom(number)
+        self._show()
 
     def copied_name(self, rows: Rows[Any], row: Any) -> str:
         return row.group or ""
@@ -226,14 +248,20 @@ class GroupsScreen(ChangesGroups, ClusterScreen):
         self._show()
 
     def aim(self, what: str) -> Aim:
-        """The marked groups, or the one under the cursor."""
-        if self.rows.marked and not self.needs_you.table.has_focus:
+        """The marked groups, or the one under the cursor of the table that has the focus."""
+        is_event, row = self.events.table.has_focus, self.current
+        if self.rows.marked and not is_event and not self.needs_you.table.has_focus:
             order = [row.group for row in self.rows.rows if row.group in self.rows.marked]
             return Aim([*order, *sorted(self.rows.marked - set(order))])
-        row = self.current
         if row is None:
-            return Aim()
+            return Aim(gone=(self._event_group or "") if is_event else "")
         return Aim([row.group]) if self._is_there(row) else Aim(gone=row.group)
+
+    def changed(self) -> None:
+        """Marks are for one change: a filter could hide those of an earlier one."""
+        self.rows.unmark_all()
+        self.only_marked = False
+        self._show()
 
     def _word(self, row: WatchedGroup) -> str:
         return NO_MATCH_NOW if self._is_there(row) else GONE

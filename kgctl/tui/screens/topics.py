@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.worker import Worker
@@ -33,6 +34,8 @@ from kgctl.watch.topics import TopicsWatch
 
 # Sizes and ages change slowly, and brokers look into every log to answer.
 STORAGE_EVERY_S = 15.0
+# A frame, a header and the line of a filter; the fewest lines of both.
+AROUND_ROWS, LEAST_TOPICS, LEAST_BELOW = 4, 7, 9
 NO_PARTITIONS = "No partitions."
 
 
@@ -170,6 +173,24 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
         missing = "; ".join(f"no {kind}: {reason}" for kind, reason in self.watched.storage.missing.items())
         self.note.show(cells.name(missing))
         self.note.set_class(bool(missing), "-visible")
+        self._fit()
+
+    def _fit(self) -> None:
+        """Give the panels below the lines that the topics do not need, or the topics those that the panels do not need."""
+        rows = self.topics.table.rows
+        height = self.query_one("#contents").size.height - self.note.outer_size.height * self.note.display
+        if self.zoom.panel is not None or height <= 0:
+            self.topics.styles.clear_rule("height")
+            return
+        below = max(LEAST_BELOW, max((one.partitions for one in rows), default=0) + AROUND_ROWS)
+        self.topics.styles.height = max(LEAST_TOPICS, min(len(rows) + AROUND_ROWS, max(height // 2, height - below)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._fit)
+
+    def action_zoom(self, number: int) -> None:
+        super().action_zoom(number)
+        self._fit()
 
     def _show_topic(self) -> None:
         """The panels about the topic under the cursor."""

@@ -10,11 +10,12 @@ from kgctl.model.health import Judgement
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, LagRow
 from kgctl.model.transactions import GroupHold
+from kgctl.watch.clock_skew import newest_ms
 from kgctl.watch.health import health
 from kgctl.watch.lag import Sample, lag_rows
 from kgctl.watch.limits import LIMITS, Limits
 from kgctl.watch.rows import key_of, lagging
-from kgctl.watch.standing import newest_ms, standing
+from kgctl.watch.standing import standing
 from kgctl.watch.tracker import GroupTracker
 
 # Kinds of facts that may be missing; the rules name those that they need.

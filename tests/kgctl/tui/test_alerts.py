@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.health import Health
 from kgctl.model.watched import Snapshot
 from kgctl.tui.alerts.alerts import Alerts
+from kgctl.tui.alerts.changes import Changes
 from kgctl.tui.alerts.command import MOST_WAITING, AlertCommand, BadCommand, split, variables
 from kgctl.tui.app import KgctlApp
 from kgctl.watch.cluster import ClusterWatch
@@ -23,6 +25,12 @@ from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
 
 SILENT = ClusterEvent(1, EventKind.VERDICT, "billing", "no heartbeat", Health.SILENT, was=Health.OK)
+
+
+def many(count: int) -> ClusterEvent:
+    """The same verdict of this many groups, as the list of events has it."""
+    parts = tuple(replace(SILENT, group=f"app-{number}") for number in range(count))
+    return replace(SILENT, group=None, text=f"app-0, app-1, app-2 and {count - 3:,} more", was=None, parts=parts)
 
 
 def recovered() -> list[Snapshot]:
@@ -59,6 +67,16 @@ def test_the_changes_before_the_first_view_are_no_alerts() -> None:
         view = watch.add(snapshot)
     alerts.add(view)
     assert not rings
+
+
+def test_many_groups_with_the_same_verdict_are_one_change() -> None:
+    watch, changes = ClusterWatch(), Changes()
+    view = watch.add(incident()[0])
+    assert not changes.add(view)
+    together = many(300)
+    start = ClusterEvent(1, EventKind.VERDICT, None, "3 groups need attention")
+    assert changes.add(replace(view, events=[start, together, SILENT])) == [together, SILENT]
+    assert not changes.add(replace(view, events=[start, together, SILENT]))
 
 
 # ---- the command
@@ -113,9 +131,33 @@ def test_a_program_that_has_gone_is_reported() -> None:
     assert run(["/no/such/program"], [SILENT], 1)[0].endswith("billing: No such file or directory")
 
 
+def test_the_command_learns_all_groups_of_an_event() -> None:
+    storm = variables(many(300))
+    assert storm["KGCTL_GROUP"] == "app-0, app-1, app-2 and 297 more"
+    assert json.loads(storm["KGCTL_GROUPS"]) == [f"app-{number}" for number in range(300)]
+    assert (storm["KGCTL_GROUP_COUNT"], storm["KGCTL_VERDICT"], storm["KGCTL_WAS"]) == ("300", "SILENT", "OK")
+    assert storm["KGCTL_REASON"] == "app-0: no heartbeat"
+
+
+def test_an_alert_about_one_group_names_it_alone() -> None:
+    one = variables(SILENT)
+    assert (one["KGCTL_GROUP"], one["KGCTL_REASON"], one["KGCTL_WAS"]) == ("billing", "no heartbeat", "OK")
+    assert (one["KGCTL_GROUPS"], one["KGCTL_GROUP_COUNT"]) == ('["billing"]', "1")
+
+
+def test_a_program_starts_with_more_names_than_a_variable_holds() -> None:
+    text = (
+        "import json, os, sys;"
+        'sys.exit(f\'{os.environ["KGCTL_GROUP_COUNT"]} {len(json.loads(os.environ["KGCTL_GROUPS"]))}\')'
+    )
+    (failure,) = run(program(text), [many(20_000)], 1)
+    count, names = failure.rpartition(": ")[2].split()
+    assert int(count) == 20_000 > int(names) > 5_000
+
+
 def test_more_alerts_than_can_wait_are_dropped_with_a_sentence() -> None:
-    many = [replace(SILENT, wall_ms=number) for number in range(MOST_WAITING + 7)]
-    assert run(["true"], many, 1)[0] == "7 alerts were dropped: 100 commands are waiting already."
+    single = [replace(SILENT, wall_ms=number) for number in range(MOST_WAITING + 7)]
+    assert run(["true"], single, 1)[0] == "7 alerts were dropped: 100 commands are waiting already."
 
 
 def test_the_same_failure_is_shown_once_a_minute() -> None:

@@ -6,14 +6,18 @@ import asyncio
 import gc
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar, cast
 
 from kgctl.model.health import Health
-from kgctl.model.watched import Snapshot
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import GroupSnapshot, Snapshot
 from kgctl.tui import garbage
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.cluster import ClusterFeed
-from kgctl.tui.feed.groups import AllGroups
+from kgctl.tui.feed.groups import AllGroups, OneGroup
+from kgctl.tui.feed.read import Read
 from kgctl.tui.observer import in_slices
+from kgctl.tui.once import frame
 from kgctl.tui.screens.group import GroupScreen
 from kgctl.tui.screens.groups import GroupsScreen
 from kgctl.watch.cluster import AT_ONCE, ClusterWatch
@@ -22,6 +26,9 @@ from tests.harness.commandline import Kgctl, member_of
 from tests.kgctl.tui import group_snapshots, snapshots
 from tests.kgctl.tui.prepared import PreparedFeed
 from tests.kgctl.tui.waiting import until
+
+T = TypeVar("T")
+P0 = TopicPartition("orders", 0)
 
 
 def feed_of(found: Sequence[Snapshot]) -> PreparedFeed:
@@ -141,3 +148,26 @@ def test_what_happens_to_a_real_group_is_an_event_while_another_group_is_open(
             await pilot.press("escape")
 
     asyncio.run(run())
+
+
+class SlowFeed(PreparedFeed):
+    """It never answers about all groups. The commit of the group is old; only where recent records begin proves that this is a fault."""
+
+    async def read(self, read: Read[T]) -> T:
+        if not isinstance(read, OneGroup):
+            return await super().read(read)
+        self._asked[read] += 1
+        stuck = snapshots.group("stuck", lags=(900,), members=1)
+        now_ms = snapshots.NOW_MS
+        stuck = replace(stuck, clock_ms=now_ms, committed_at={P0: now_ms - 600_000})
+        if read.recent_s is not None:
+            stuck = replace(stuck, recent_from={P0: 1_800})
+        later_s = self.asked(read)
+        return cast(T, GroupSnapshot(snapshots.NOW_S + later_s, now_ms + 1000 * later_s, stuck, ()))
+
+
+def test_the_first_snapshots_of_a_group_prove_what_is_old_before_all_groups_are_read() -> None:
+    app = KgctlApp(SlowFeed(), interval_s=0.1, group="stuck")
+    drawn = frame(app, (120, 40), snapshots=3, colors=False)
+    assert drawn is not None
+    assert "STALLED" in drawn.text.splitlines()[0]

@@ -202,6 +202,9 @@ def test_the_counters_of_a_running_broker(kgctl: Kgctl, feed: ClusterFeed, topic
             assert "process: acknowledged data survive the end of the process" in " ".join(text.split())
             assert "flushes" in text
             assert "connections" in text
+            assert screen._found is not None
+            assert app.cluster is not None
+            assert screen._found.topics == app.cluster.snapshot.topics, "one screen counts internal topics"
             (line,) = screen.brokers.table.rows
             assert line.seen.controller
             assert line.seen.error is None

@@ -121,6 +121,34 @@ def test_groups_are_deleted_and_get_their_offsets_back_by_undo(kgctl: Kgctl, fee
     assert newest(kgctl)["undoes"] is not None
 
 
+def test_a_deletion_that_is_impossible_says_why_once_and_offers_nothing(
+    kgctl: Kgctl, feed: ClusterFeed, topic: str
+) -> None:
+    (busy,) = committed(kgctl, topic, 1)
+    missing = fresh("missing")
+
+    async def play() -> None:
+        async with opened(DeleteDialog(feed, busy)) as scene:
+            assert scene.text("message").startswith("Error: The group cannot be deleted: the group has active members")
+            assert (scene.text("detail"), scene.text("totals"), scene.text("command")) == ("", "", "")
+            assert statuses(scene) == {(busy, "failed")}
+            assert not scene.button().display
+            assert scene.text("ask") == ""
+        async with opened(DeleteDialog(feed, [busy, missing])) as scene:
+            assert scene.text("message") == "Error: None of the 2 groups can be deleted."
+            assert scene.text("detail").startswith(f"{busy}: not deleted: the group has active members")
+            assert not scene.button().display
+        async with opened(DeleteOffsetsDialog(feed, busy)) as scene:
+            await write(scene, "topics", f"{topic}:0")
+            assert scene.text("message") == "Error: None of these committed offsets can be deleted."
+            assert scene.text("detail").startswith(f"{topic}: not deleted: the group is actively subscribed")
+            assert scene.text("command") == ""
+            assert not scene.button().display
+
+    with member_of(kgctl, busy, {topic: [0]}):
+        asyncio.run(play())
+
+
 def test_an_undo_whose_plan_is_out_of_date_deletes_nothing(kgctl: Kgctl, feed: ClusterFeed) -> None:
     name = fresh("new")
     assert kgctl("topics", "create", name).exit_code == 0
@@ -143,6 +171,50 @@ def test_an_undo_whose_plan_is_out_of_date_deletes_nothing(kgctl: Kgctl, feed: C
 
     asyncio.run(play())
     assert kgctl("topics", "describe", name).exit_code != 0
+
+
+def test_an_undo_whose_plan_changed_without_a_problem_is_planned_again(
+    kgctl: Kgctl, feed: ClusterFeed, topic: str
+) -> None:
+    (group,) = committed(kgctl, topic, 1)
+    assert kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest", "--execute").exit_code == 0
+    kgctl.commit(group, topic, p0=10)
+
+    async def play() -> None:
+        async with opened(UndoDialog(feed), (120, 40)) as scene:
+            await scene.press("down", "enter")
+            await scene.focus("force")
+            await scene.press("space")
+            assert [(row.old_offset, row.new_offset) for row in scene.rows()] == [(10, 60), (0, 50)]
+            kgctl.commit(group, topic, p0=20)
+            await consent(scene, group)
+            text = scene.text("message")
+            assert text.startswith("Error: what this changes is not as it was when the plan was made; plan again"), text
+
+    asyncio.run(play())
+    assert offsets(kgctl, group) == {(topic, 0): 20, (topic, 1): 0}
+
+
+def test_a_change_that_somebody_else_took_back_meanwhile_is_not_taken_back_again(
+    kgctl: Kgctl, feed: ClusterFeed, topic: str
+) -> None:
+    (group,) = committed(kgctl, topic, 1)
+    assert kgctl("groups", "reset-offsets", group, "--all-topics", "--to-earliest", "--execute").exit_code == 0
+    change = newest(kgctl)["id"]
+
+    async def play() -> None:
+        async with opened(UndoDialog(feed), (120, 40)) as scene:
+            await scene.press("enter")
+            assert [(row.old_offset, row.new_offset) for row in scene.rows()] == [(0, 60), (0, 50)]
+            assert kgctl("undo", change, "--execute").exit_code == 0
+            undo = newest(kgctl)["id"]
+            kgctl.commit(group, topic, p0=0, p1=0)
+            await consent(scene, group)
+            text = scene.text("message")
+            assert text.startswith(f"Error: Change {undo} has taken it back."), text
+
+    asyncio.run(play())
+    assert offsets(kgctl, group) == {(topic, 0): 0, (topic, 1): 0}
 
 
 def test_offsets_of_a_topic_are_deleted_in_marked_groups(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
@@ -190,6 +262,18 @@ def test_marked_groups_are_rebalanced_and_lose_all_members(kgctl: Kgctl, feed: C
     with living(kgctl, first, topic, 1), living(kgctl, second, topic, 1):
         asyncio.run(play())
     assert [row["verb"] for row in kgctl.rows("journal")[-2:]] == ["rebalance", "remove-members"]
+
+
+def test_a_rebalance_that_is_impossible_offers_nothing(kgctl: Kgctl, feed: ClusterFeed, topic: str) -> None:
+    names = committed(kgctl, topic, 2)
+
+    async def play() -> None:
+        async with opened(RebalanceDialog(feed, names), (120, 40)) as scene:
+            assert scene.text("message") == "Error: None of the 2 groups can be rebalanced."
+            assert (scene.text("totals"), scene.text("command")) == ("", "")
+            assert not scene.button().display
+
+    asyncio.run(play())
 
 
 def test_a_context_that_asks_wants_its_name_for_several_groups(kgctl: Kgctl, topic: str) -> None:

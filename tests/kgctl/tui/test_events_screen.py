@@ -6,7 +6,8 @@ from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.health import Health
 from kgctl.tui.screens.events import EventsScreen
 from kgctl.tui.screens.group import GroupScreen
-from kgctl.tui.widgets.events.table import what
+from kgctl.tui.widgets.events.table import fields, group_of, searched, what
+from kgctl.tui.widgets.frame.filter import parse
 from tests.kgctl.tui.groups_scene import Scene, watching
 from tests.kgctl.tui.incident import incident
 from tests.kgctl.tui.waiting import until
@@ -52,6 +53,16 @@ def test_the_newest_event_is_first_and_a_verdict_says_what_it_was() -> None:
 def test_a_verdict_of_a_group_that_was_never_judged_has_no_former_one() -> None:
     assert what(ClusterEvent(0, EventKind.VERDICT, "g", "why", Health.STALLED)) == "stalled: why"
     assert what(ClusterEvent(0, EventKind.VERDICT, "g", "", Health.OK, was=Health.STALLED)) == "ok, was stalled"
+
+
+def test_the_filter_finds_each_group_of_an_event() -> None:
+    parts = tuple(
+        ClusterEvent(0, EventKind.VERDICT, name, "why", Health.STOPPED) for name in ("a-1", "b-2", "c-3", "d-4")
+    )
+    together = ClusterEvent(0, EventKind.VERDICT, None, "a-1, b-2, c-3 and 1 more", Health.STOPPED, parts=parts)
+    assert (group_of(together), what(together)) == ("4 groups", "stopped: a-1, b-2, c-3 and 1 more")
+    for text, is_found in (("d-4", True), ("group:d-4", True), ("group:e", False), ("verdict:stopped", True)):
+        assert parse(text, searched, fields()).matches(together) is is_found
 
 
 def test_it_follows_while_the_cursor_is_on_the_newest_event() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.failure import RowError
 from kgctl.model.watched import Snapshot
 from kgctl.tui.app import KgctlApp
+from kgctl.tui.dialogs.deletion import DeleteDialog
 from kgctl.tui.dialogs.rebalance import RebalanceDialog
 from kgctl.tui.dialogs.removal import RemoveMemberDialog
 from kgctl.tui.dialogs.reset import ResetDialog
@@ -79,6 +81,39 @@ def test_the_line_below_the_table_explains_the_health() -> None:
         assert "REBALANCING: PreparingRebalance for 4.0 s: 2 of 3 members joined" in scene.text(Detail)
 
     watching([four()], walk)
+
+
+def test_lines_that_few_groups_leave_on_a_high_terminal_go_to_the_panels_above() -> None:
+    def walk_to(expected: int) -> Any:
+        async def walk(scene: Scene) -> None:
+            top = scene.screen.query_one("#top")
+            assert top.outer_size.height == expected
+            await scene.press("2")
+            assert scene.screen.lag.outer_size.height > 50
+            await scene.press("escape")
+            assert top.outer_size.height == expected
+
+        return walk
+
+    many = snapshots.snapshot([snapshots.group(f"g{number}") for number in range(99)])
+    watching([four()], walk_to(20), size=(200, 60))
+    watching([many], walk_to(8), size=(200, 60))
+
+
+@pytest.mark.parametrize(
+    ("topic", "group", "width"),
+    [("payments.settled.eu-west-1.production", "billing", 200), ("t", "billing-of-regions", 120)],
+)
+def test_the_preview_cuts_no_name_while_there_is_room(topic: str, group: str, width: int) -> None:
+    found = snapshots.group(group, lags=(3, 4))
+    found = replace(found, partitions=tuple(replace(one, topic=topic) for one in found.partitions))
+
+    async def walk(scene: Scene) -> None:
+        (line,) = [one for one in scene.text(Detail).splitlines() if one.startswith(f"{group}-0-5f1c ")]
+        assert f" {topic} " in line
+        assert line.endswith(f" {group}-0-5f1c")
+
+    watching([snapshots.snapshot([found])], walk, size=(width, 60))
 
 
 def test_a_failed_group_is_a_row_with_its_error() -> None:
@@ -239,6 +274,16 @@ def test_escape_clears_the_filter_while_typing_and_later() -> None:
     watching([four()], walk)
 
 
+def test_text_typed_after_a_second_slash_replaces_the_filter() -> None:
+    async def walk(scene: Scene) -> None:
+        await scene.press("slash", *"bill", "enter", "slash", *"fra", "enter")
+        assert scene.names == ["fraud"]
+        await scene.press("slash", "right", "u", "enter")
+        assert scene.screen.query_one(FilterBar).filter.text == "frau"
+
+    watching([four()], walk)
+
+
 def test_an_invalid_expression_is_reported_and_the_last_valid_filter_stays() -> None:
     async def walk(scene: Scene) -> None:
         await scene.press("slash", *"fr", "left_parenthesis")
@@ -333,6 +378,56 @@ def test_what_needs_somebody_is_listed_and_opened() -> None:
     watching([four()], walk)
 
 
+def _silent(*names: str, after_s: float = 0.0) -> Snapshot:
+    return snapshots.snapshot([snapshots.group(name, silent_ms=40_000) for name in names], after_s=after_s)
+
+
+def test_a_list_without_the_focus_shows_its_first_rows_and_one_with_the_focus_keeps_its_row() -> None:
+    async def walk(scene: Scene) -> None:
+        rows = scene.screen.needs_you.table
+        assert rows.cursor_row.group == "z"
+        await scene.refresh()
+        # The size of a hidden panel changes, and once more when it is shown again.
+        await scene.press("4", "4")
+        assert (rows.cursor_row.group, rows.scroll_offset.y) == ("a", 0)
+        await scene.press("tab", "end")
+        await scene.refresh()
+        assert rows.cursor_row.group == "z"
+        # A terminal that loses the focus takes it from the table.
+        scene.screen.set_focus(None)
+        await scene.refresh()
+        assert rows.cursor_row.group == "z"
+
+    many = [_silent(*"abcdefghz", after_s=after_s) for after_s in (2, 4, 6)]
+    watching([_silent("z"), *many], walk)
+
+
+def test_actions_are_about_the_group_of_the_event_if_events_have_the_focus() -> None:
+    async def walk(scene: Scene) -> None:
+        await scene.refresh()
+        await scene.press("j", "tab", "tab")
+        events = scene.screen.events.table
+        assert events.has_focus
+        assert scene.cursor != "new"
+        assert [event.group for event in events.rows] == ["new", None]
+        await scene.press("end", "d")
+        assert scene.app.screen is scene.screen
+        await scene.press("home", "d")
+        dialog: Any = scene.app.screen
+        assert isinstance(dialog, DeleteDialog)
+        assert dialog.groups == ("new",)
+        await scene.press("escape")
+        await until(lambda: scene.app.screen is scene.screen)
+        await scene.refresh()
+        await scene.press("home", "d")
+        assert scene.app.screen is scene.screen
+        assert [toast.message for toast in scene.app._notifications] == [
+            "new is gone. Move the cursor to choose another one."
+        ]
+
+    watching([_silent("a", "b"), _silent("a", "b", "new", after_s=2), _silent("a", "b", after_s=4)], walk)
+
+
 def test_groups_are_marked_shown_alone_and_unmarked() -> None:
     async def walk(scene: Scene) -> None:
         await scene.press("space", "j", "space")
@@ -391,6 +486,20 @@ def test_read_only_disables_the_actions_visibly() -> None:
         assert "r Reset  b Rebalance  x Remove" in scene.text(KeyLine)
 
     watching([four()], walk, read_only=True)
+
+
+@pytest.mark.parametrize("was_changed", [True, False])
+def test_a_change_removes_the_marks(was_changed: bool) -> None:
+    async def walk(scene: Scene) -> None:
+        await scene.press("space", "space", "m", "d")
+        dialog: Any = scene.app.screen
+        assert len(dialog.groups) == 2
+        dialog.dismiss(was_changed)
+        await until(lambda: scene.app.screen is scene.screen)
+        await until(lambda: len(scene.names) == (4 if was_changed else 2))
+        assert len(scene.screen.rows.marked) == (0 if was_changed else 2)
+
+    watching([four()], walk)
 
 
 def test_action_keys_open_their_dialog_for_the_selected_group() -> None:

@@ -40,7 +40,8 @@ def on_groups(
 
 def help_text(app: KgctlApp) -> str:
     assert isinstance(app.screen, HelpScreen)
-    return str(app.screen.query_one("#keys > Static", Static).content)
+    columns = [one for one in app.screen.query("#columns > Static").results(Static) if one.display]
+    return "\n\n".join(str(one.content) for one in columns)
 
 
 # ---- help
@@ -126,10 +127,30 @@ def test_keys_scroll_a_help_that_does_not_fit() -> None:
 def test_no_line_of_the_help_wraps_in_80_cells() -> None:
     async def walk(app: KgctlApp, pilot: Pilot[None]) -> None:
         await pilot.press("question_mark")
-        width = app.screen.query_one("#keys > Static").content_size.width
+        width = app.screen.query_one("#first").content_size.width
         assert max(map(len, help_text(app).splitlines())) <= width
 
     on_groups(walk)
+
+
+def test_a_help_that_is_too_high_has_two_columns_where_there_is_room() -> None:
+    async def at(pilot: Pilot[None], app: KgctlApp) -> tuple[int, bool]:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        keys = app.screen.query_one("#keys", VerticalScroll)
+        says_more = str(keys.border_subtitle).startswith("\u25bc more")
+        assert says_more == bool(keys.max_scroll_y)
+        shown = [one for one in app.screen.query("#columns > Static") if one.display]
+        for one in shown:
+            assert max(map(len, str(one.content).splitlines())) <= one.content_size.width  # type: ignore[attr-defined]
+        return len(shown), says_more
+
+    for size, expected in (((80, 24), (1, True)), ((120, 40), (2, False)), ((200, 60), (1, False))):
+
+        async def walk(app: KgctlApp, pilot: Pilot[None], expected: tuple[int, bool] = expected) -> None:
+            assert await at(pilot, app) == expected
+
+        on_groups(walk, size)
 
 
 def test_a_binding_without_a_description_is_not_in_the_help() -> None:

@@ -61,7 +61,7 @@ def at_a_panel(
         (row(**UNCOMMITTED), ["No offset is committed, so there is no lag.", "No member owns this partition."]),
         (row(consumer_id=None, client_id=None), ["No member owns this partition."]),
         (row(log_end=None, lag=None, rate_in=None, rate_out=None, eta_s=None), ["The log end offset is not known."]),
-        (row(rate_in=None, rate_out=None, eta_s=None), ["Rates need two refreshes."]),
+        (row(rate_in=None, rate_out=None, eta_s=None), ["Rates need 3 s."]),
         (row(eta_s=None), ["No ETA: the lag does not shrink."]),
         (row(lag=-3, eta_s=None), ["The committed offset is beyond the log end: the topic was truncated or recreated."]),
         (row(**FAILED), ["Its leader is not available (LEADER_NOT_AVAILABLE)."]),

@@ -19,14 +19,17 @@ import pytest
 from confluent_kafka import Producer
 
 from bench import pipelines
+from broker.light_dataclasses import replace
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.health import Health
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui.app import KgctlApp
 from kgctl.tui.feed.cluster import ClusterFeed
+from kgctl.tui.observer import LiveObserver
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.limits import Limits
+from kgctl.watch.trend import levels
 from tests.harness.clusters import Cluster, start
 from tests.harness.commandline import Kgctl
 from tests.harness.troubled_consumer import HEALTHY, NEVER, POISON, SLOW
@@ -84,8 +87,12 @@ class Scene:
         assert found is not None
         return found
 
-    def events(self, group: str | None) -> list[ClusterEvent]:
+    def events(self, group: str) -> list[ClusterEvent]:
         return [event for event in self.view.events if event.group == group]
+
+    @property
+    def of_cluster(self) -> list[ClusterEvent]:
+        return [event for event in self.view.events if event.kind is EventKind.CLUSTER]
 
     def said(self, group: str, words: str) -> bool:
         return any(words in event.text for event in self.events(group))
@@ -216,8 +223,20 @@ def test_no_group_has_a_verdict_without_evidence(scene: Scene) -> None:
 
 def test_a_consumer_that_reads_a_poisoned_record_again_and_again_is_stalled(scene: Scene) -> None:
     reason = scene.judged("poison", Health.STALLED).health_reason
-    assert reason.startswith(f"{TOPIC} 0 (owned by poison-1-")
+    assert reason.startswith(f"{TOPIC} 0 (owned by poison-1)")
     assert "no commit for " in reason
+
+
+def test_a_new_dashboard_finds_the_poisoned_record_at_once(scene: Scene) -> None:
+    scene.judged("poison", Health.STALLED)
+    feed = cluster_feed(scene.cluster.bootstrap_servers)
+    try:
+        view = asyncio.run(LiveObserver(feed, replace(LIMITS, behind_s=LIMITS.stalled_s)).cluster())
+    finally:
+        feed.close()
+    row = view.row("poison")
+    assert row is not None
+    assert row.health is Health.STALLED
 
 
 def test_a_consumer_that_is_too_slow_is_lagging(scene: Scene) -> None:
@@ -270,12 +289,37 @@ def test_a_killed_consumer_is_the_cause_of_a_rebalance(scene: Scene) -> None:
     assert scene.judged("killed", Health.OK).members == 1
 
 
+def test_a_lagging_group_does_not_turn_ok_and_its_trend_grows_while_another_screen_is_open(
+    scene: Scene,
+) -> None:
+    before = scene.judged("slow", Health.LAGGING)
+    began_s = scene.view.snapshot.at_s
+    scene.press("g", "t")
+    seen: set[Health | None] = set()
+
+    def is_over() -> bool:
+        seen.add(scene.row("slow").health)
+        return scene.view.snapshot.at_s > began_s + LIMITS.growth_span_s + LIMITS.growth_s
+
+    scene.until(is_over, "the window passes")
+    after = scene.row("slow")
+    # It reads one partition after the other, for longer than the scaled-down limit of STALLED.
+    assert Health.LAGGING in seen <= {Health.LAGGING, Health.STALLED}
+    assert (after.lag or 0) > (before.lag or 0)
+    lags = scene.view.lags("slow")
+    assert (lags[-1] or 0) > (before.lag or 0)
+    heights = levels(lags, after.rate_in)
+    assert heights[-1] == max(height for height in heights if height is not None), heights
+    scene.press("g", "g")
+    scene.see("Needs you ", "slow ")
+
+
 def test_a_restart_of_the_broker_is_one_event(scene: Scene) -> None:
     before = scene.view.events
     committed = _committed(scene)
     scene.cluster.kill()
     scene.cluster.restart()
-    (restart,) = scene.until(lambda: scene.events(None), "the restart is an event")
+    (restart,) = scene.until(lambda: scene.of_cluster, "the restart is an event")
     assert re.fullmatch(r"broker \d+ restarted", restart.text)
     scene.until(lambda: _committed(scene) > committed, "consumers commit again")
     after = [event for event in scene.view.events if event not in before]

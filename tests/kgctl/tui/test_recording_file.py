@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import resource
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -112,6 +113,17 @@ def test_a_damaged_recording_plays_up_to_the_damage(tmp_path: Path) -> None:
         assert recording.damage is not None
         for number in range(len(recording.frames)):
             assert read(path, number) == found[number]
+
+
+def test_a_line_that_reads_well_but_is_not_what_was_written_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "incident"
+    recorded(path)
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    assert b"checkout" in lines[1]
+    lines[1] = lines[1].replace(b"checkout", b"chuckout", 1)
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    with pytest.raises(BadValue, match="no frames: line 2 is damaged"):
+        Recording(path)
 
 
 @pytest.mark.parametrize(
@@ -239,3 +251,17 @@ def test_a_change_makes_the_new_value_of_the_old_one(old: object, new: object) -
     made = patched(old, change)
     assert made == new
     assert json.dumps(made, sort_keys=True) == json.dumps(new, sort_keys=True)
+
+
+def test_an_open_recording_takes_less_memory_than_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "incident"
+    recorded(path, 40)
+    text = len(gzip.decompress(path.read_bytes()))
+    tracemalloc.start()
+    try:
+        recording = Recording(path)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(recording.frames) == 40
+    assert taken < text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.app import App, ComposeResult
@@ -109,6 +109,19 @@ def test_a_column_that_would_cut_its_texts_takes_cells_that_another_has_left() -
 
 def test_needs_that_are_met_move_no_column() -> None:
     assert laid_out([NAME, NEXT], 22, {"name": 3, "next": 10}) == laid_out([NAME, NEXT], 22)
+
+
+def test_a_column_that_is_spelt_out_keeps_the_cells_of_its_longest_form() -> None:
+    def fitting(row: Row, width: int) -> str:
+        return row.note if len(row.note) <= width else row.note[:4]
+
+    async def walk(app: OneTable, pilot: Pilot[None]) -> None:
+        for is_spelt_out, word in ((False, "Prep"), (True, "Preparing")):
+            app.table.columns = (NAME, replace(NEXT, drawn=fitting, is_spelt_out=is_spelt_out))
+            app.table.show([Row("n" * 17, note="Preparing")])
+            assert line(app, 1).split()[1] == word
+
+    on_table([], walk, size=(26, 10))
 
 
 def test_a_column_keeps_its_cells_for_some_refreshes() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
+from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.groups import SHARE, GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import GroupSnapshot
@@ -157,7 +158,13 @@ def test_the_sentence_of_each_state(of: GroupDescription, text: str) -> None:
 # ---- the panel
 
 
-def panel(of: GroupDescription, size: tuple[int, int] = (80, 8), state_s: float = 3.4, **more: bool) -> tuple[str, str]:
+def panel(
+    of: GroupDescription,
+    size: tuple[int, int] = (80, 8),
+    state_s: float = 3.4,
+    events: Sequence[ClusterEvent] = (),
+    **more: bool,
+) -> tuple[str, str]:
     """Its title and its text."""
 
     async def draw() -> tuple[str, str]:
@@ -165,7 +172,7 @@ def panel(of: GroupDescription, size: tuple[int, int] = (80, 8), state_s: float 
         async with Host(shown).run_test(size=size) as pilot:
             summary = GroupWatch().add(GroupSnapshot(100.0, WALL_MS, of)).summary
             is_least = bool(more.get("is_least"))
-            shown.show(StateNow(of, summary, state_s, is_least, WALL_MS, 0.0, Visits({})))
+            shown.show(StateNow(of, summary, state_s, is_least, WALL_MS, 0.0, Visits({}), events))
             await pilot.pause()
             return shown.title_text, shown.lines.text(size[0] - 4).plain
 
@@ -190,6 +197,18 @@ def test_the_reason_of_the_verdict_comes_first_in_a_calm_group_and_facts_that_do
     assert panel(far, (50, 8))[1].splitlines()[-1] == "leader worker-1"
     assert len(panel(preparing(), (80, 5))[1].splitlines()) == 3
     assert Health.REBALANCING.value.lower() not in panel(preparing())[1]
+
+
+def test_events_of_the_group_take_the_lines_that_are_left() -> None:
+    events = [
+        ClusterEvent(WALL_MS - 1000 * number, EventKind.REBALANCE, "billing", f"rebalance {number}")
+        for number in range(9)
+    ]
+    for height, shown in ((8, 0), (9, 0), (10, 1), (15, 6)):
+        text = panel(group(), (80, height), events=events)[1]
+        assert text.count("rebalance ") == shown, height
+    assert "UTC       EVENTS" in text
+    assert text.splitlines()[-6].endswith("\u21bb rebalance 0")
 
 
 # ---- names

@@ -116,6 +116,18 @@ def test_topics_with_every_kind_of_trouble(snap_compare: Any, size: tuple[int, i
     assert snap_compare(app, terminal_size=size, run_before=go)
 
 
+def test_topics_give_the_lines_that_they_do_not_need_to_the_panels_below() -> None:
+    async def run() -> None:
+        async with opened(prepared(), size=(200, 60)) as scene:
+            topics, below = scene.screen.topics, scene.screen.query_one("#below")
+            assert topics.outer_size.height == len(topics.table.rows) + 4
+            assert below.outer_size.height > 40
+            await scene.press("1")
+            assert topics.outer_size.height > 50
+
+    asyncio.run(run())
+
+
 def test_answers_are_written_and_read() -> None:
     for found in (topic_snapshots.topics(), topic_snapshots.storage(), TopicStorage(0, missing={"sizes": "refused"})):
         kind: type[TopicsSnapshot | TopicStorage] = type(found)

@@ -130,6 +130,19 @@ def test_the_worst_comes_first_and_groups_that_wait_differ_from_those_that_will(
     assert (billing.waiting, empty.waiting, empty.groups) == (37 + 58, 0, ())
 
 
+def test_a_member_that_owns_a_partition_and_has_not_committed_there_waits() -> None:
+    def uncommitted(name: str, owner: str | None) -> GroupDescription:
+        found = behind(name, [1_000, 1_000, 1_000])
+        rows = [replace(one, current_offset=None, lag=None, consumer_id=owner) for one in found.partitions]
+        return replace(found, partitions=tuple(rows))
+
+    found = open_transactions(
+        SNAPSHOT, None, {name: uncommitted(name, owner) for name, owner in (("new", "c-1"), ("old", None))}
+    )
+    (late,) = [one for one in found if one.transactional_id == "late"]
+    assert [(one.group, one.lag, one.before) for one in late.groups] == [("new", 1_050 - 990, 0)]
+
+
 def test_transactions_are_written_and_read() -> None:
     for found in (SNAPSHOT, HANGS):
         assert from_json(type(found), json.loads(json.dumps(to_json(found)))) == found

@@ -83,7 +83,7 @@ def test_a_coloured_frame_does_not_move_the_cursor(our_cluster: Cluster) -> None
     assert [line.rstrip() for line in escapes.sub("", colored).splitlines()] == plain.splitlines()
 
 
-def test_rates_need_two_snapshots(our_cluster: Cluster, group_of_ours: str) -> None:
+def test_two_snapshots_within_a_moment_show_no_rates(our_cluster: Cluster, group_of_ours: str) -> None:
     frames = [
         ui(
             our_cluster.bootstrap_servers, "--once", "--interval", interval, "--snapshots", count, "--size", "160x200"
@@ -91,8 +91,8 @@ def test_rates_need_two_snapshots(our_cluster: Cluster, group_of_ours: str) -> N
         for count, interval in ((1, 600), (2, 0.1))
     ]
     rows = [next(line for line in frame.splitlines() if group_of_ours in line) for frame in frames]
-    once, twice = (row.split().count("0") for row in rows)
-    assert twice == once + 2, rows
+    once, twice = (row.split().count("-") for row in rows)
+    assert twice == once >= 2, rows
 
 
 def test_a_group_is_unused_after_the_given_time(our_cluster: Cluster, group_of_ours: str) -> None:

@@ -81,8 +81,40 @@ def test_the_first_verdict_is_an_event_if_it_is_a_fault_that_the_start_did_not_s
         new = [replace(silent, group="new")] if at_s else []
         view = watch.add(snapshot(at_s, silent, lagging("slow", at_s + 1), *new))
     found = [(one.group, one.health, one.was) for one in view.events if one.kind is EventKind.VERDICT]
-    assert found == [(None, None, None), ("new", Health.SILENT, None), ("slow", Health.LAGGING, None)]
-    assert view.events[0].text == "1 group needs attention"
+    assert found == [("new", Health.SILENT, None), (None, None, None)]
+    assert happened(view)[-1] == (30_000, None, "2 groups need attention")
+
+
+def test_groups_that_get_the_same_verdict_at_once_are_one_event() -> None:
+    def at(at_s: float) -> list[GroupDescription]:
+        stopped = [group("Empty", (), [partition(0, 5, 9, None)], name=f"g-{number}") for number in range(5)]
+        if at_s < 20:
+            stopped = [group(partitions=[partition(0, 9, 9)], name=one.group) for one in stopped]
+        return stopped
+
+    watch = ClusterWatch()
+    for at_s in range(0, 130, 5):
+        view = watch.add(snapshot(at_s, *at(at_s), events=()))
+    (found,) = view.events
+    assert (found.group, found.health, found.text) == (None, Health.STOPPED, "g-0, g-1, g-2 and 2 more")
+    assert found.groups == tuple(f"g-{number}" for number in range(5))
+    assert {(one.kind, one.was, one.health) for one in found.parts} == {
+        (EventKind.VERDICT, Health.OK, Health.STOPPED),
+    }
+
+
+def test_a_record_arrives_once_however_many_groups_read_it() -> None:
+    watch = ClusterWatch()
+    for at_s in (0, 10, 20):
+        one, two = partition(0, 0, 100 * at_s), partition(1, 0, 10 * at_s)
+        view = watch.add(snapshot(at_s, *(group(name=name, partitions=[one, two]) for name in "abc")))
+    assert (view.totals.rate_in, view.totals.rate_out) == (110.0, 0.0)
+
+
+def test_a_rebalance_too_short_to_measure_says_so() -> None:
+    stable = event(STABLE, 1_500, 2, prepare_ms=3, complete_ms=1, joined=("app",))
+    view = ClusterWatch().add(snapshot(2, group(), events=(stable,)))
+    assert happened(view) == [(1_500, "g", "rebalanced in < 0.1 s: app joined")]
 
 
 def test_groups_that_come_and_go_are_events() -> None:

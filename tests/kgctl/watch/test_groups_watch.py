@@ -22,7 +22,7 @@ def test_rows_are_sorted_by_group_id_and_have_the_values_of_the_description() ->
     assert (rows[1].state, rows[1].generation, rows[1].protocol, rows[1].members, rows[1].lag) == (
         "Stable", 7, "range", 2, 8,
     )  # fmt: skip
-    assert (rows[0].protocol, rows[0].members, rows[0].lag) == (None, 0, 0)
+    assert (rows[0].protocol, rows[0].members, rows[0].lag) == (None, 0, None)
 
 
 def test_the_generation_of_a_kip_848_group_is_its_epoch() -> None:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui.widgets.groups.columns import why
 from kgctl.watch.groups import GroupsWatch
 from tests.kgctl.watch.snapshots import group, member, partition, snapshot
 
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 Course = Callable[[float], GroupDescription]
 
 
@@ -50,7 +52,85 @@ def test_one_snapshot_never_raises_an_alarm_about_lag(rate_in: float, rate_out: 
 
 def test_a_group_without_lag_is_ok() -> None:
     assert judged(after(10, reading(5, 5))) == (Health.OK, "no lag")
-    assert judged(after(10, lambda _: group("Empty", ()))) == (Health.OK, "no members, no lag")
+    without = group("Empty", (), [partition(0, 5, 5, None)])
+    assert judged(after(10, lambda _: without)) == (Health.OK, "no members, no lag")
+
+
+def test_a_group_that_has_neither_members_nor_commits_has_no_verdict() -> None:
+    row = after(200, lambda _: group("Empty", ()))
+    assert judged(row) == (None, "no members and no committed offsets, so what it reads is not known")
+    assert (row.lag, row.evidence, row.health_brief) == (None, None, "nothing is committed")
+
+
+@pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
+def test_a_group_that_never_committed_does_not_recover_when_its_members_die(state: str) -> None:
+    def course(at_s: float) -> GroupDescription:
+        if at_s < 100:
+            return group(partitions=[partition(0, None, 1_000 + int(at_s))])
+        return group(state) if at_s < 101 and state != "Stable" else group("Empty", ())
+
+    assert after(99, course, 1).health is Health.NEVER_COMMITTED
+    row = after(102, course, 1)
+    if state == "Stable":
+        assert row.health is Health.NEVER_COMMITTED
+    else:
+        assert row.health_reason.startswith("judging 1/90 s: no commit at all, up to 1,099 unread records when ")
+    row = after(195, course, 1)
+    assert judged(row) == (
+        Health.NEVER_COMMITTED,
+        f"no commit at all, up to 1,099 unread records when the last member left {95 if state == 'Stable' else 94} s ago",
+    )
+    assert (row.lag, row.unread) == (None, 1_099)
+
+
+def test_a_group_keeps_its_verdict_between_two_commits() -> None:
+    """It commits every 80 s, for longer than rates cover."""
+
+    def course(per_commit: int) -> Course:
+        return lambda at_s: group(partitions=[partition(0, int(at_s // 80) * per_commit, 20_000 + int(at_s) * 100)])
+
+    row = after(155, course(4_000))
+    assert judged(row) == (Health.LAGGING, "lag 31,500, no commit for 75 s, LAGGING before")
+    assert row.health_brief == "no commit for 75 s"
+    assert after(70, course(4_000)).health is None
+    assert after(155, course(20_000)).health is Health.OK
+    # A single move may be a reset.
+    moved = after(75, lambda at_s: group(partitions=[partition(0, 5 if at_s < 4 else 10, 1_000)]), 2)
+    assert moved.health is not Health.LAGGING
+
+
+def test_a_lagging_group_does_not_recover_when_it_stops_to_commit() -> None:
+    """Its last commit is less than 90 s old, and so are the records that it has not read."""
+
+    def course(at_s: float) -> GroupDescription:
+        rows = [partition(0, min(1_000 + int(at_s) * 2, 1_080), 1_000 + int(at_s) * 50)]
+        return group(partitions=rows, clock_ms=int(at_s * 1_000) + 60_000, unread_since={P0: int(at_s) * 1_000})
+
+    assert after(28, course).health is Health.OK
+    assert [after(at_s, course).health for at_s in (40, 90, 104, 126)] == [Health.LAGGING] * 4
+    assert after(126, course).health_reason == "lag 6,220, no commit for 86 s, LAGGING before"
+    assert after(130, course).health is Health.STALLED
+
+
+def recent_at_first(commits: Callable[[float], int], recent_from: int) -> Course:
+    """Partition 0 with 1,000 records; the first snapshot says that the recent ones begin at `recent_from`. Partition 1 is read."""
+
+    def course(at_s: float) -> GroupDescription:
+        end = 500 if at_s == 0 else 501
+        partitions = [partition(0, commits(at_s), 1_000), partition(1, 500, end)]
+        times = {P0: 0, P1: 0} if commits(0) < recent_from else {}
+        recent = {} if at_s else {P0: recent_from}
+        return group(partitions=partitions, committed_at=times, clock_ms=int(1000 * (at_s + 100)), recent_from=recent)
+
+    return course
+
+
+def test_what_the_first_snapshot_proves_holds_until_snapshots_show_more() -> None:
+    stuck = recent_at_first(lambda _: 100, 900)
+    assert [after(at_s, stuck).health for at_s in (0, 2, 40, 80)] == [Health.STALLED] * 4
+    reads = recent_at_first(lambda at_s: 900 + int(at_s), 900)
+    assert [after(at_s, reads).health for at_s in (0, 2, 28)] == [Health.OK] * 3
+    assert after(2, reads).health_reason == "lag 99; no unread record is older than 92 s"
 
 
 def test_after_one_snapshot_the_reason_says_that_growth_is_unknown() -> None:
@@ -135,6 +215,16 @@ def test_a_stalled_group_names_the_partition_with_the_largest_lag() -> None:
     )
 
 
+def test_the_owner_of_a_stalled_partition_has_its_short_name() -> None:
+    ids = [f"app-{number}-00000000-0000-0000-0000-00000000000{number}" for number in (1, 2)]
+    rows = [partition(0, 5, 9, ids[0])]
+    row = after(92, lambda _: group(members=[member(ids[0]), member(ids[1])], partitions=rows))
+    assert row.health_reason.startswith("orders 0 (owned by app-1): ")
+    twins = [ids[0], "app-1-00000000-0000-0000-0000-000000000009"]
+    row = after(92, lambda _: group(members=map(member, twins), partitions=rows))
+    assert row.health_reason.startswith(f"orders 0 (owned by {ids[0]}): ")
+
+
 def test_a_partition_is_stalled_although_others_move() -> None:
     def course(at_s: float) -> GroupDescription:
         moving = 1_000 + int(at_s) * 10
@@ -188,11 +278,35 @@ def test_the_time_without_members_is_exact_if_a_snapshot_showed_the_last_member(
     assert row.health_reason == "judging 40/90 s: no members for 40 s, lag 1,000"
 
 
+def test_what_members_committed_before_they_died_does_not_mean_that_the_group_is_read() -> None:
+    def course(at_s: float) -> GroupDescription:
+        commit, end = 500 + min(int(at_s), 20) * 10, 500 + int(at_s) * 10
+        members = [member("c-1")] if at_s < 30 else []
+        return group("Stable" if members else "Empty", members, [partition(0, commit, end, "c-1" if members else None)])
+
+    assert after(18, course).health is Health.OK
+    assert judged(after(30, course)) == (None, "judging 10/90 s: no members, lag 100, last commit 10 s ago")
+    assert judged(after(60, course)) == (None, "judging 40/90 s: no members for 30 s, lag 400, last commit 40 s ago")
+    assert after(120, course).health is Health.STOPPED
+
+
 def test_commits_without_members_mean_that_the_group_is_read() -> None:
     def course(at_s: float) -> GroupDescription:
         return group("Empty", (), [partition(0, int(at_s) * 10, int(at_s) * 10 + 5, None)])
 
     assert after(60, course).health is Health.OK
+
+
+_DOWN = RowError("NOT_LEADER", "it is not the leader")
+
+
+def _waiting(*names: str) -> GroupDescription:
+    waits = [member(f"{name}-00000000-0000-0000-0000-000000000001", phase="join awaited") for name in names]
+    return group("PreparingRebalance", [member("c-1", phase="joined"), *waits], state_since_ms=0)
+
+
+def _silent(*names: str) -> GroupDescription:
+    return group(members=[member(name, heartbeat_age_ms=6_000, session_timeout_ms=10_000) for name in names])
 
 
 @pytest.mark.parametrize(
@@ -201,6 +315,14 @@ def test_commits_without_members_mean_that_the_group_is_read() -> None:
         (12, reading(0, 0, 4), "judging 12/30 s"),
         (92, reading(0, 0, 1_204), "no commit for 92 s on orders 0"),
         (92, lambda _: group("Empty", (), [partition(0, 5, 1_005, None)]), "no members for 92 s"),
+        (0, lambda _: _waiting("c-2"), "1/2 joined, waits for c-2"),
+        (0, lambda _: _waiting("c-2", "c-3"), "1/3 joined, waits for 2"),
+        (0, lambda _: _silent("c-2"), "evicted in 4.0 s: c-2"),
+        (0, lambda _: _silent("c-2", "c-3"), "evicted in 4.0 s: 2 members"),
+        (0, lambda _: group(partitions=[partition(0, None, None, error=_DOWN)]), "orders 0: NOT_LEADER"),
+        (0, lambda _: group(error=RowError("NOT_COORDINATOR", "the group moved to another broker")), "NOT_COORDINATOR"),
+        (0, lambda _: group(partitions=[partition(0, 9, 5)]), "a commit past the log end"),
+        (0, lambda _: group(type="Share"), "the lag is not known"),
         (60, reading(100, 50, 10), "grows by 50/s"),
         (60, reading(100, 100, 9_010), "does not shrink"),
         (60, reading(100, 100), ""),

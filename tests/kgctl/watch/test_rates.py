@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgctl.watch.groups import GroupsWatch
-from kgctl.watch.rates import WINDOW_S, Throughput, advance, eta_s
+from kgctl.watch.rates import LEAST_SPAN_S, WINDOW_S, Throughput, advance, eta_s
 from tests.kgctl.watch.snapshots import group, partition, snapshot
 
 offsets = st.one_of(st.none(), st.integers(0, 1 << 62))
@@ -44,7 +44,19 @@ def test_a_window_counts_the_records_after_its_first_snapshot(found: list[tuple[
             sum(one[2] for one in within),
         )
         assert throughput.span_s <= WINDOW_S or throughput.span_s == pytest.approx(step, abs=1e-6) or len(within) == 1
-        assert throughput.rate_in == pytest.approx(throughput.records_in / throughput.span_s)
+        if throughput.span_s < LEAST_SPAN_S:
+            assert throughput.rate_in is throughput.rate_out is None
+        else:
+            assert throughput.rate_in == pytest.approx(throughput.records_in / throughput.span_s)
+
+
+def test_a_fraction_of_a_second_shows_no_rate() -> None:
+    watch = GroupsWatch()
+    rates = []
+    for at_s, end in ((0.0, 0), (0.4, 46), (2.0, 100), (4.0, 200)):
+        (row,) = watch.add(snapshot(at_s, group(partitions=[partition(0, end, end)])))
+        rates.append((row.rate_in, row.rate_out))
+    assert rates == [(None, None)] * 3 + [(50.0, 50.0)]
 
 
 def test_a_window_keeps_a_bounded_number_of_samples() -> None:

@@ -65,7 +65,7 @@ def test_the_timeline_of_a_group_on_our_broker_has_the_causes() -> None:
     assert [(each.outcome, each.cause) for each in rows] == [("stable", "member joined"), ("empty", "member left")]
     assert timeline.assignment_before(rows[1]) == stable.assignment
     assert timeline.assignment_before(rows[0]) == {}
-    assert (empty_row.state, empty_row.members, empty_row.health) == ("Empty", 0, Health.OK)
+    assert (empty_row.state, empty_row.members, empty_row.health) == ("Empty", 0, None)
 
 
 @pytest.fixture(scope="module")

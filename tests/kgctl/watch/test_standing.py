@@ -13,6 +13,8 @@ from kgctl.model.failure import RowError
 from kgctl.model.groups import GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.watched import Snapshot
+from kgctl.watch.groups import GroupsWatch
 from kgctl.watch.standing import standing
 from tests.kgctl.watch.snapshots import group, member, partition
 
@@ -203,6 +205,33 @@ def test_no_alarm_without_unread_records(
     described = lagging(*lags, **(EMPTY if is_empty else {}))
     found = standing(described, NOW, committed_at, unread)
     if all(lag <= 0 for lag in lags):
-        assert found.health is (None if min(lags, default=0) < 0 else Health.OK)
+        is_known = bool(lags) or not is_empty
+        assert found.health is (Health.OK if is_known and min(lags, default=0) >= 0 else None)
     if found.health is Health.STALLED:
         assert any(lag > 0 and key in committed_at and key in unread for lag, key in zip(lags, [P0, P1], strict=False))
+
+
+def test_a_faster_snapshot_of_the_group_alone_does_not_hide_what_that_of_all_groups_proves() -> None:
+    alone = at_now(replace(lagging(7), committed_at=ago(91)))
+    watch = GroupsWatch()
+    watch.tracker("g").add(2.0, NOW, alone)
+    (row,) = watch.add(Snapshot(1.0, NOW, {"g": replace(alone, recent_from={P0: 102})}))
+    assert row.health is Health.STALLED
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 200), st.integers(95, 112)), min_size=1, max_size=2),
+    st.booleans(),
+)
+def test_a_new_dashboard_judges_as_the_commands_do(rows: list[tuple[int, int, int]], has_members: bool) -> None:
+    found = lagging(*(lag for lag, _, _ in rows), **({} if has_members else EMPTY))
+    keys = [P0, P1][: len(rows)]
+    found = at_now(
+        replace(
+            found,
+            committed_at={key: NOW - age_s * 1000 for key, (_, age_s, _) in zip(keys, rows, strict=True)},
+            recent_from={key: start for key, (_, _, start) in zip(keys, rows, strict=True)},
+        )
+    )
+    (row,) = GroupsWatch().add(Snapshot(0.0, NOW, {"g": found}))
+    assert row.health == standing(found, NOW).health

@@ -94,6 +94,7 @@ class BusyPanel(TablePanel[Busy]):
             key=lambda row: row.group,
             look=lambda row: look(row.health),
             has_header=False,
+            follows_top=True,
             empty="None.",
             number=2,
             least=(46, 4),
@@ -105,9 +106,10 @@ class BusyPanel(TablePanel[Busy]):
         counts: Counter[str] = Counter()
         last: dict[str, int] = {}
         for event in events:
-            if event.group is not None and event.wall_ms > since_ms:
-                counts[event.group] += 1
-                last[event.group] = max(event.wall_ms, last.get(event.group, 0))
+            if event.wall_ms > since_ms:
+                for group in event.groups:
+                    counts[group] += 1
+                    last[group] = max(event.wall_ms, last.get(group, 0))
         found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         rows = ((group, count, view.row(group)) for group, count in found)
         self.show([Busy(group, count, last[group], row.health if row else None) for group, count, row in rows])

@@ -12,6 +12,7 @@ from kgctl.tui.widgets.frame.filter import Field
 from kgctl.tui.widgets.frame.looks import Look, look
 from kgctl.tui.widgets.frame.table_panel import TablePanel
 from kgctl.tui.widgets.table.columns import Column
+from kgctl.watch.figures import counted
 
 LOOKS = {
     EventKind.VERDICT: Look(glyphs.WARNING, "warn"),
@@ -39,6 +40,8 @@ def what(event: ClusterEvent) -> str:
 
 
 def group_of(event: ClusterEvent) -> str:
+    if event.parts:
+        return counted(len(event.parts), "group")
     return ALL_GROUPS if event.group is None else cells.name(event.group)
 
 
@@ -66,8 +69,8 @@ class EventsTable(TablePanel[ClusterEvent]):
                 Column("what", "WHAT", what, 24, flex=8, most=300),
             ],
             key=key_of,
-            name=lambda row: f"{group_of(row)} {what(row)}",
-            fields=_fields(),
+            name=searched,
+            fields=fields(),
             look=event_look,
             empty="Nothing has happened since the dashboard started.",
             number=3,
@@ -75,10 +78,15 @@ class EventsTable(TablePanel[ClusterEvent]):
         )
 
 
-def _fields() -> Sequence[Field[ClusterEvent]]:
+def searched(event: ClusterEvent) -> str:
+    """What words of the filter look at."""
+    return f"{group_of(event)} {' '.join(event.groups)} {what(event)}"
+
+
+def fields() -> Sequence[Field[ClusterEvent]]:
     return (
         Field("kind", lambda row: (row.kind,)),
-        Field("group", lambda row: (row.group,)),
+        Field("group", lambda row: row.groups),
         Field("verdict", lambda row: (row.health.value.replace(" ", "-") if row.health else None,)),
         Field("seconds", number=lambda row: row.seconds),
     )

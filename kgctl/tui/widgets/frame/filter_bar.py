@@ -61,7 +61,10 @@ class FilterBar(Horizontal):
     def open(self) -> None:
         self.set_class(True, "-visible")
         # Widget.focus would take effect later; the next key already belongs to this input.
-        self.screen.set_focus(self.query_one(Input))
+        typed = self.query_one(Input)
+        self.screen.set_focus(typed)
+        # What is typed next replaces an old filter; an arrow key edits it.
+        typed.action_select_all()
 
     def show(self, text: str) -> None:
         """Filter by this text."""

@@ -62,6 +62,7 @@ class TablePanel(Panel, Generic[R]):
         fields: Sequence[Field[R]] = (),
         look: Callable[[R], Look] | None = None,
         has_header: bool = True,
+        follows_top: bool = False,
         is_markable: bool = False,
         empty: str = "",
         no_match: str = "No row matches. Press Esc to show all rows.",
@@ -70,7 +71,9 @@ class TablePanel(Panel, Generic[R]):
         id: str | None = None,
     ) -> None:
         super().__init__(title, number=number, least=least, id=id, classes="" if has_header else "-list")
-        self.table: Rows[R] = Rows(columns, key=key, empty=empty, look=look, has_header=has_header)
+        self.table: Rows[R] = Rows(
+            columns, key=key, empty=empty, look=look, has_header=has_header, follows_top=follows_top
+        )
         name_of = name or key
         examples = ", ".join(["text", "regex", "!exclude", *(field.example for field in fields)])
         self.bar = FilterBar(lambda text: parse(text, name_of, fields), examples)

@@ -11,7 +11,6 @@ from kgctl.tui import cells
 from kgctl.tui.widgets.charts.lag_chart import LagChart, growth
 from kgctl.tui.widgets.frame.looks import verdict
 from kgctl.tui.widgets.frame.panel import Panel
-from kgctl.tui.widgets.groups.columns import behind_s
 from kgctl.watch.series import Values
 
 
@@ -43,6 +42,6 @@ def headline(row: WatchedGroup) -> list[Content]:
     found.append(Content.styled(cells.count(row.lag), "bold"))
     if totals.lag_per_s is not None and abs(totals.lag_per_s) >= 0.5:
         found.append(growth(totals.lag_per_s))
-    if behind := behind_s(row):
-        found.append(Content(f"{cells.duration(behind)} behind"))
+    if row.behind_s:
+        found.append(Content(f"{cells.duration(row.behind_s)} behind"))
     return found

@@ -20,6 +20,7 @@ from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.line import Parts
+from kgctl.watch.rates import LEAST_SPAN_S
 from kgctl.watch.trend import levels
 
 NOTHING = "No partitions are assigned, and no offsets are committed."
@@ -151,7 +152,7 @@ def why(row: WatchedPartition, *, is_owned: bool = True) -> list[str]:
     if row.consumer_id is None and is_owned:
         parts.append("No member owns this partition.")
     if row.lag is not None and (row.rate_in is None or row.rate_out is None):
-        parts.append("Rates need two refreshes.")
+        parts.append(f"Rates need {LEAST_SPAN_S:g} s.")
     elif row.lag is not None and row.lag > 0 and row.eta_s is None:
         parts.append("No ETA: the lag does not shrink.")
     if row.lag is not None and row.lag < 0:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
 
 from textual.app import ComposeResult
 from textual.content import Content
 
 from broker.light_dataclasses import dataclass
+from kgctl.model.cluster_view import ClusterEvent
 from kgctl.model.groups import REBALANCING, GroupDescription
 from kgctl.model.health import Health
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
+from kgctl.tui.widgets.events.lines import event_lines
 from kgctl.tui.widgets.frame import glyphs
 from kgctl.tui.widgets.frame.looks import look
 from kgctl.tui.widgets.frame.panel import Panel
@@ -30,7 +33,7 @@ SEPARATOR = f" {glyphs.SEPARATOR} "
 class StateNow:
     """`summary` has the verdict, `state_s` the seconds in the state, with `is_least` a lower bound.
 
-    `now_ms` is of the coordinator's clock; `passed_s` is how old the description is.
+    `now_ms` is of the coordinator's clock; `passed_s` is how old the description is. `events` has the newest first.
     """
 
     group: GroupDescription
@@ -40,6 +43,7 @@ class StateNow:
     now_ms: int
     passed_s: float
     visits: Visits
+    events: Sequence[ClusterEvent] = ()
 
 
 class StatePanel(Panel):
@@ -60,7 +64,7 @@ class StatePanel(Panel):
 
 
 class StateLines(Line):
-    """The lines that fit: the loop, then what matters most."""
+    """The lines that fit: the loop, then what matters most, and events in what is left."""
 
     DEFAULT_CSS = """
     StateLines { height: 1fr; padding: 0; }
@@ -79,7 +83,8 @@ class StateLines(Line):
         if now is None:
             return Content()
         lines, height = [*loop(now.group, now.visits, width), *_lines(now, width)], max(1, self.content_size.height)
-        return Content("\n").join(_wrapped(lines, width, height - len(lines))[:height])
+        shown = _wrapped(lines, width, height - len(lines))[:height]
+        return Content("\n").join([*shown, *event_lines(now.events, width, height - len(shown))])
 
 
 def _wrapped(lines: list[Content], width: int, room: int) -> list[Content]:

@@ -14,6 +14,7 @@ from kgctl.tui.widgets.table.columns import Column
 from kgctl.watch.figures import counted
 
 _NEEDS_TWO = "needs two refreshes"
+_NO_ARRIVALS = "no record arrives in a partition with lag"
 _NO_OFFSETS = "no committed offsets are known"
 _EXACT_BELOW = 10_000_000
 # The cells from which there is room for what is also below the table.
@@ -40,9 +41,8 @@ def columns(
     return [
         Column("group", "GROUP", _name, 14, flex=5, most=60, style=_unused, order=lambda row: row.group),
         Column("verdict", "VERDICT", _word, 15, style=_unused, order=urgency, falling=True, from_room=WIDE),
-        Column(
-            "state", "STATE", _state, 8, flex=1, most=11, style=_state_style, order=lambda row: row.state, drawn=state
-        ),
+        Column("state", "STATE", _state, 8, flex=1, most=11, is_spelt_out=True, style=_state_style,
+               order=lambda row: row.state, drawn=state),
         catalogue.generation(lambda row: row.generation, order=lambda row: row.generation, from_room=WIDE),
         catalogue.number("members", "MBR", lambda row: row.members, _whole, 3, 4),
         catalogue.number("lag", "LAG", lambda row: row.unread, _whole, 9),
@@ -51,17 +51,10 @@ def columns(
         Column("trend", "10 MIN", _dim, 8, flex=1, most=20, style=_trend_style, drawn=trend, priority=3),
         catalogue.rate("in", "IN/s", lambda row: row.rate_in, 7),
         catalogue.rate("out", "OUT/s", lambda row: row.rate_out, 6),
-        catalogue.number("behind", "BEHIND", behind_s, cells.age, 6, 8),
+        catalogue.number("behind", "BEHIND", lambda row: row.behind_s, cells.age, 6, 8),
         catalogue.number("since", "SINCE", lambda row: row.rebalanced_s, _since, 5, from_room=WIDE),
         Column("why", "WHY", _word, 20, flex=8, most=140, style=_unused, drawn=why),
-    ]
-
-
-def behind_s(row: WatchedGroup) -> float | None:
-    """For how long the records that the group has not consumed have been arriving, at the rate of the last minute."""
-    if not row.lag:
-        return None if row.lag is None else 0.0
-    return row.lag / row.rate_in if row.rate_in else None
+    ]  # fmt: skip
 
 
 def urgency(row: WatchedGroup) -> tuple[int, int]:
@@ -123,7 +116,7 @@ def missing(row: WatchedGroup, visible: Collection[str]) -> str:
         "lag": ("LAG", row.unread, _NO_OFFSETS),
         "in": ("IN/s", row.rate_in, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
         "out": ("OUT/s", row.rate_out, _NEEDS_TWO if row.lag is not None else _NO_OFFSETS),
-        "behind": ("BEHIND", behind_s(row), "no record arrives"),
+        "behind": ("BEHIND", row.behind_s, _NO_ARRIVALS),
         "since": ("SINCE", row.rebalanced_s, _no_rebalance(row)),
     }
     if row.lag is None or row.rate_in is None:
@@ -145,7 +138,7 @@ def facts(row: WatchedGroup, visible: Collection[str]) -> list[str]:
     """Facts about a group that no visible column shows, the most important first."""
     texts = {
         "members": counted(row.members, "member") if row.members is not None else "",
-        "behind": f"{cells.duration(behind)} behind" if (behind := behind_s(row)) else "",
+        "behind": f"{cells.duration(behind)} behind" if (behind := row.behind_s) else "",
         "in": f"in {cells.rate(row.rate_in)}" if row.rate_in is not None else "",
         "out": f"out {cells.rate(row.rate_out)}" if row.rate_out is not None else "",
         "since": f"rebalanced {cells.duration(row.rebalanced_s)} ago" if row.rebalanced_s else "",

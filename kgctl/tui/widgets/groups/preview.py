@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.content import Content
 
@@ -11,6 +12,7 @@ from kgctl.model.cluster_view import ClusterEvent, EventKind
 from kgctl.model.groups import GroupDescription, PartitionLag
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
+from kgctl.tui.widgets.events.lines import event_lines
 from kgctl.tui.widgets.frame.looks import look, verdict
 from kgctl.tui.widgets.frame.panel import Panel
 from kgctl.tui.widgets.group.names import names
@@ -23,6 +25,7 @@ BETWEEN = 4
 # From this width the partitions are beside the members.
 BESIDE = 90
 MOST_TOPICS, MOST_NAME, MEMBER_FIGURES = 4, 60, 19
+LEAST_TOPIC, PARTITION_FIGURES = 24, 19
 
 
 class Preview(Panel):
@@ -42,11 +45,11 @@ class Preview(Panel):
         row: WatchedGroup | None,
         visible: Collection[str],
         group: GroupDescription | None = None,
-        event: ClusterEvent | None = None,
+        events: Sequence[ClusterEvent] = (),
     ) -> None:
-        """`visible` has the keys of the columns that the table shows; `event` is the last rebalance that was observed."""
+        """`visible` has the keys of the columns that the table shows; `events` are those of the group, the newest first."""
         self.show_title("" if row is None else cells.name(row.group))
-        self.detail.show(row, visible, group, event)
+        self.detail.show(row, visible, group, events)
 
 
 class Detail(Line):
@@ -59,16 +62,16 @@ class Detail(Line):
         self._row: WatchedGroup | None = None
         self._visible: Collection[str] = ()
         self._group: GroupDescription | None = None
-        self._event: ClusterEvent | None = None
+        self._events: Sequence[ClusterEvent] = ()
 
     def show(
         self,
         row: WatchedGroup | None,
         visible: Collection[str],
         group: GroupDescription | None,
-        event: ClusterEvent | None,
+        events: Sequence[ClusterEvent],
     ) -> None:
-        self._row, self._visible, self._group, self._event = row, visible, group, event
+        self._row, self._visible, self._group, self._events = row, visible, group, events
         self.refresh()
 
     def text(self, width: int) -> Content:
@@ -79,7 +82,8 @@ class Detail(Line):
         used = sum(1 + max(0, line.cell_length - 1) // width for line in lines)
         room = self.content_size.height - used - 1
         if self._group is not None and room >= 2:
-            lines += [Content(), *_tables(self._group, width, room)]
+            tables = _tables(self._group, width, room)
+            lines += [Content(), *tables, *event_lines(self._events, width, room - len(tables))]
         return Content("\n").join(lines)
 
     def _verdict(self, row: WatchedGroup, width: int) -> Content:
@@ -96,8 +100,8 @@ class Detail(Line):
         return text + " " * blank + last if last and blank >= BETWEEN else text
 
     def _last_rebalance(self, row: WatchedGroup) -> Content:
-        event = self._event
-        if not row.rebalanced_s or event is None or event.kind is not EventKind.REBALANCE:
+        event = next((one for one in self._events if one.kind is EventKind.REBALANCE), None)
+        if not row.rebalanced_s or event is None:
             return Content()
         return Content.styled(
             f"last rebalance {cells.age(row.rebalanced_s)} ago: {cells.name(event.text)}", "$text-muted"
@@ -127,7 +131,7 @@ def _tables(group: GroupDescription, width: int, room: int) -> list[Content]:
     called = names(group.members)
     half = width if width < BESIDE else (width - BETWEEN) // 2
     members = _members(group, called, min(half - MEMBER_FIGURES, MOST_NAME))
-    partitions = _partitions(group, called)
+    partitions = _partitions(group, called, half)
     if width < BESIDE:
         return _cut(members if members[1:] else partitions, room, width)
     left, right = _cut(members, room, half), _cut(partitions, room, half)
@@ -164,15 +168,22 @@ def _members(group: GroupDescription, called: dict[str, str], width: int) -> lis
     ]
 
 
-def _partitions(group: GroupDescription, called: dict[str, str]) -> list[Content]:
+def _partitions(group: GroupDescription, called: dict[str, str], width: int) -> list[Content]:
+    """The names of topics have the room that figures and members leave."""
     rows = sorted(group.partitions, key=lambda row: (-(row.lag or 0), row.topic or "", row.partition or 0))
-    title = cells.fitted(counted(len(rows), "partition").upper(), 24)
-    head = Content.styled(f"{title}{'P':>5}{'LAG':>12}  MEMBER", "bold $text-muted")
-    return [head] + [Content(_partition(row, called)) for row in rows]
+    title = counted(len(rows), "partition").upper()
+    members = max((cell_len(_owner(row, called)) for row in rows), default=0)
+    names = max(len(title), max((cell_len(cells.name(row.topic)) for row in rows), default=0))
+    topic = min(names, max(LEAST_TOPIC, width - PARTITION_FIGURES - members))
+    head = Content.styled(f"{title:<{topic}}{'P':>5}{'LAG':>12}  MEMBER", "bold $text-muted")
+    return [head] + [
+        Content(
+            cells.fitted(cells.name(row.topic), topic)
+            + f"{cells.count(row.partition):>5}{cells.count(row.lag):>12}  {_owner(row, called)}"
+        )
+        for row in rows
+    ]
 
 
-def _partition(row: PartitionLag, called: dict[str, str]) -> str:
-    owner = called.get(row.consumer_id or "", "-") if row.consumer_id else "-"
-    return (
-        cells.fitted(cells.name(row.topic), 24) + f"{cells.count(row.partition):>5}{cells.count(row.lag):>12}  {owner}"
-    )
+def _owner(row: PartitionLag, called: dict[str, str]) -> str:
+    return called.get(row.consumer_id or "", "-") if row.consumer_id else "-"

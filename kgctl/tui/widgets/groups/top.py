@@ -16,6 +16,7 @@ from kgctl.tui.widgets.group.bars import clock_time
 from kgctl.tui.widgets.groups.columns import urgency
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.watch.cluster import ClusterView
+from kgctl.watch.figures import counted
 
 LAG_TITLE, NO_FAULT = "Cluster lag, 10 min", "no fault now"
 NO_LOOK = Look(" ", "")
@@ -34,6 +35,7 @@ class NeedsYou(TablePanel[WatchedGroup]):
             key=lambda row: row.group,
             look=lambda row: look(row.health),
             has_header=False,
+            follows_top=True,
             empty="Nothing.",
             number=1,
             least=(34, 4),
@@ -83,6 +85,7 @@ class EventsPanel(TablePanel[ClusterEvent]):
             name=sentence,
             look=lambda row: NO_LOOK if row.health is None else look(row.health),
             has_header=False,
+            follows_top=True,
             empty="None yet.",
             number=3,
             least=(36, 4),
@@ -99,4 +102,6 @@ def sentence(event: ClusterEvent) -> str:
     if event.kind is EventKind.VERDICT and event.health is not None:
         text = f"{event.health.value.lower()}: {text}" if event.health is not Health.OK else "ok"
     took = f" {cells.age(event.seconds)}" if event.seconds else ""
+    if event.parts:
+        return f"{counted(len(event.parts), 'group')} {text}"
     return f"{cells.name(event.group)} {text}{took}" if event.group else f"{text}{took}"

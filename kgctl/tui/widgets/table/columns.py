@@ -21,6 +21,7 @@ class Column(Generic[R]):
     Where cells of a column that flexes do not fit, columns that flex and have cells left give some, even below their `width`.
 
     Columns with `priority` 0 are always shown; where room is short, the highest priority goes first.
+    `is_spelt_out`: of several forms it needs the longest one that `most` has room for, where others need the shortest.
     `from_room`: the table must have this many cells. `style` returns one of
     Rows.STYLES or "". `order` returns the sort key; None sorts last, and a column without `order` cannot be sorted by.
     `falling`: sorting by this column starts with the largest value. `drawn` replaces `text` where the width matters.
@@ -39,6 +40,7 @@ class Column(Generic[R]):
     falling: bool = False
     priority: int = 0
     from_room: int = 0
+    is_spelt_out: bool = False
     drawn: Callable[[R, int], str] | None = None
     is_wanted: Callable[[], bool] | None = None
 

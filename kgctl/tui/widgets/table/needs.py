@@ -46,4 +46,4 @@ class Needs(Generic[R]):
 def _needed(column: Column[R], row: R) -> int:
     """The cells of the text; of a text that depends on the width, those of its shortest form that is whole."""
     text = column.cell(row, column.width)
-    return cell_len(column.cell(row, column.most) if column.drawn and CUT in text else text)
+    return cell_len(column.cell(row, column.most) if column.drawn and (column.is_spelt_out or CUT in text) else text)

@@ -27,7 +27,8 @@ MARK = glyphs.MARK
 class Rows(CursorView, Generic[R]):
     """Rows of any type under a header line. `key` identifies a row across refreshes; `empty` is shown if there are no rows.
 
-    Each line begins with a cell for its mark, and with `look` with a glyph.
+    Each line begins with a cell for its mark, and with `look` with a glyph. With `follows_top`, the cursor is on the first row
+    while something else has the focus.
     """
 
     HELP_TITLE: ClassVar[str] = "In the table"
@@ -88,10 +89,12 @@ class Rows(CursorView, Generic[R]):
         empty: str = "",
         look: Callable[[R], Look] | None = None,
         has_header: bool = True,
+        follows_top: bool = False,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
+        self._follows_top, self._was_in_use = follows_top, False
         self.columns = tuple(columns)
         self.marked: set[str] = set()
         self.empty = empty
@@ -160,12 +163,15 @@ class Rows(CursorView, Generic[R]):
         """
         before, offset, was_gone = self.cursor_row, self.cursor_offset, self.gone
         key = None if before is None else self._key(before)
+        is_top = self._follows_top and not self._is_in_use()
         self._given = rows
         self._rows = in_order(rows, self._sorted, self._descending)
         lines = {self._key(row): line for line, row in enumerate(self._rows)} if key is not None else {}
         line = lines.get(key) if key is not None else None
         self.gone, self._gone_line = "", None
-        if line is None and before is not None and gone:
+        if is_top:
+            line = offset = 0
+        elif line is None and before is not None and gone:
             self.gone, self._gone_line = gone, min(self.cursor, len(self._rows))
             self._rows.insert(self._gone_line, before)
             line = self._gone_line
@@ -179,6 +185,12 @@ class Rows(CursorView, Generic[R]):
         after = self.cursor_row
         if (None if after is None else self._key(after)) != key or after != before or self.gone != was_gone:
             self._post_moved()
+
+    def _is_in_use(self) -> bool:
+        """Whether this has the focus, or had it when the terminal lost it."""
+        if (focused := self.screen.focused) is not None:
+            self._was_in_use = focused is self
+        return self._was_in_use
 
     def sort_by(self, key: str | None, descending: bool | None = None) -> None:
         """Sort by a column, now and after each refresh; None keeps the order in which `show` gets the rows."""

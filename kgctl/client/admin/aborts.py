@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from broker.light_dataclasses import dataclass, replace
 from broker.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kgctl.client.admin.init_producer import init_producer
 from kgctl.client.admin.offsets import LATEST, list_offsets
 from kgctl.client.admin.producers import describe_producers, transactional_ids
 from kgctl.client.admin.transactions import describe_transactions
@@ -13,7 +14,6 @@ from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition, Unsupported
 from kgctl.client.net.steps import Steps
-from kgctl.client.producer.transaction_requests import init_producer
 from kgctl.model.changes import DONE, FAILED
 from kgctl.model.failure import RowError
 from kgctl.model.topic_partition import TopicPartition

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kgctl.client.admin.session import ADDITION_SECONDS, Session
+from kgctl.client.admin.operation import ADDITION_SECONDS, Operations, operation
+from kgctl.client.net.steps import Steps, Within
 
 if TYPE_CHECKING:
     from kgctl.client.admin import removals
@@ -18,78 +19,91 @@ if TYPE_CHECKING:
     from kgctl.model.topic_partition import TopicPartition
 
 
-class GroupChanges(Session):
+class GroupChanges(Operations):
     """See Admin."""
 
-    def plan_group_deletion(self, names: Sequence[str]) -> list[GroupChange]:
+    @operation
+    def plan_group_deletion(self, names: Sequence[str]) -> Steps[list[GroupChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.plan_group_deletion(self.cluster, names))
+        return removals.plan_group_deletion(self.cluster, names)
 
-    def delete_groups(self, plan: Sequence[GroupChange]) -> list[GroupChange]:
+    @operation
+    def delete_groups(self, plan: Sequence[GroupChange]) -> Steps[list[GroupChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.delete_groups(self.cluster, plan))
+        return removals.delete_groups(self.cluster, plan)
 
+    @operation
     def plan_member_removal(
         self, group: str, members: Sequence[str] = (), instances: Sequence[str] = (), *, everyone: bool = False
-    ) -> list[MemberChange]:
+    ) -> Steps[list[MemberChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone))
+        return removals.plan_member_removal(self.cluster, group, members, instances, everyone=everyone)
 
+    @operation
     def plan_member_removals(
         self, groups: Sequence[str], wanted: removals.Members, *, known_only: bool = False
-    ) -> list[MemberChange]:
+    ) -> Steps[list[MemberChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.plan_member_removals(self.cluster, groups, wanted, known_only=known_only))
+        return removals.plan_member_removals(self.cluster, groups, wanted, known_only=known_only)
 
-    def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> list[MemberChange]:
+    @operation
+    def remove_members(self, group: str, plan: Sequence[MemberChange], reason: str = "") -> Steps[list[MemberChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.remove_members(self.cluster, group, plan, reason))
+        return removals.remove_members(self.cluster, group, plan, reason)
 
-    def plan_rebalance(self, group: str, *, evict: bool = False) -> list[RebalanceRow]:
+    @operation
+    def plan_rebalance(self, group: str, *, evict: bool = False) -> Steps[list[RebalanceRow]]:
         from kgctl.client.admin import rebalance
 
-        return self.run(rebalance.plan_rebalance(self.cluster, group, evict=evict))
+        return rebalance.plan_rebalance(self.cluster, group, evict=evict)
 
+    @operation
     def plan_rebalances(
         self, groups: Sequence[str], *, evict: bool = False, known_only: bool = False
-    ) -> list[RebalanceRow]:
+    ) -> Steps[list[RebalanceRow]]:
         from kgctl.client.admin import rebalance
 
-        return self.run(rebalance.plan_rebalances(self.cluster, groups, evict=evict, known_only=known_only))
+        return rebalance.plan_rebalances(self.cluster, groups, evict=evict, known_only=known_only)
 
-    def request_rebalances(self, plan: Sequence[RebalanceRow], reason: str = "") -> list[RebalanceRow]:
+    @operation
+    def request_rebalances(self, plan: Sequence[RebalanceRow], reason: str = "") -> Steps[list[RebalanceRow]]:
         from kgctl.client.admin import rebalance
 
-        return self.run(rebalance.request_rebalances(self.cluster, plan, reason))
+        return rebalance.request_rebalances(self.cluster, plan, reason)
 
-    def await_rebalances(self, rows: Sequence[RebalanceRow], since: float) -> list[RebalanceRow]:
+    @operation
+    def await_rebalances(self, rows: Sequence[RebalanceRow], since: float) -> Steps[list[RebalanceRow]]:
         """`since` is a reading of time.monotonic() right before the rebalances were requested."""
         from kgctl.client.admin import rebalance
 
-        return self.run(rebalance.await_rebalances(self.cluster, rows, since))
+        return rebalance.await_rebalances(self.cluster, rows, since)
 
+    @operation
     def rebalance(
         self, group: str, plan: Sequence[RebalanceRow], reason: str = "", *, wait: bool = False
-    ) -> list[RebalanceRow]:
+    ) -> Steps[list[RebalanceRow]]:
         from kgctl.client.admin import rebalance
 
-        return self.run(rebalance.rebalance(self.cluster, group, plan, reason, wait=wait))
+        return rebalance.rebalance(self.cluster, group, plan, reason, wait=wait)
 
-    def plan_reset(self, group: str, scope: Scope, target: Target, *, allow_active: bool = False) -> ResetPlan:
+    @operation
+    def plan_reset(self, group: str, scope: Scope, target: Target, *, allow_active: bool = False) -> Steps[ResetPlan]:
         from kgctl.client.admin import reset
 
-        return self.run(reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active))
+        return reset.plan_reset(self.cluster, group, scope, target, allow_active=allow_active)
 
-    def apply_reset(self, plan: ResetPlan) -> ResetPlan:
+    @operation
+    def apply_reset(self, plan: ResetPlan) -> Steps[ResetPlan]:
         from kgctl.client.admin import reset
 
-        return self.run(reset.apply_reset(self.cluster, plan))
+        return reset.apply_reset(self.cluster, plan)
 
+    @operation
     def plan_resets(
         self,
         groups: Sequence[str],
@@ -98,60 +112,67 @@ class GroupChanges(Session):
         *,
         create: bool = True,
         known_only: bool = False,
-    ) -> list[ResetPlan]:
+    ) -> Steps[list[ResetPlan]]:
         from kgctl.client.admin import reset_plans
 
-        steps = reset_plans.plan_resets(self.cluster, groups, scope, targets, create=create, known_only=known_only)
-        return self.run(steps)
+        return reset_plans.plan_resets(self.cluster, groups, scope, targets, create=create, known_only=known_only)
 
+    @operation
     def apply_resets(
         self,
         plans: Sequence[ResetPlan],
         commits: Mapping[str, Mapping[TopicPartition, Committed]] | None = None,
-    ) -> list[ResetPlan]:
+    ) -> Steps[list[ResetPlan]]:
         from kgctl.client.admin import reset
 
-        return self.run(reset.apply_resets(self.cluster, plans, commits))
+        return reset.apply_resets(self.cluster, plans, commits)
 
     # --- states of groups; other commands do not load their module ---
 
-    def cluster_id(self) -> str:
+    @operation
+    def cluster_id(self) -> Steps[str]:
         from kgctl.client.admin import group_states
 
-        return self.run(group_states.cluster_id(self.cluster))
+        return group_states.cluster_id(self.cluster)
 
-    def group_states(self, names: Sequence[str]) -> dict[str, StoredGroup | KgctlError]:
+    @operation
+    def group_states(self, names: Sequence[str]) -> Steps[dict[str, StoredGroup | KgctlError]]:
         """Each group as it is now, with all its committed offsets."""
         from kgctl.client.admin import group_states
 
-        return self.run(group_states.group_states(self.cluster, names))
+        return group_states.group_states(self.cluster, names)
 
-    def with_logs(self, groups: Sequence[StoredGroup]) -> list[StoredGroup]:
+    @operation
+    def with_logs(self, groups: Sequence[StoredGroup]) -> Steps[list[StoredGroup]]:
         """The groups with the ends of the logs and the times of the records at their offsets."""
         from kgctl.client.admin import group_states
 
-        return self.run(group_states.with_logs(self.cluster, groups))
+        return group_states.with_logs(self.cluster, groups)
 
-    def leader_epochs(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    @operation
+    def leader_epochs(self, partitions: Sequence[TopicPartition]) -> Steps[dict[TopicPartition, int]]:
         from kgctl.client.admin import group_states
 
-        return self.run(group_states.leader_epochs(self.cluster, partitions))
+        return group_states.leader_epochs(self.cluster, partitions)
 
+    @operation
     def offsets_at(
         self, wanted: Mapping[TopicPartition, set[int]]
-    ) -> dict[tuple[TopicPartition, int], OffsetAt | KgctlError]:
+    ) -> Steps[dict[tuple[TopicPartition, int], OffsetAt | KgctlError]]:
         """The first offset at or after each time; the end of the log if there is none."""
         from kgctl.client.admin import group_states
 
-        return self.run(group_states.offsets_at(self.cluster, wanted))
+        return group_states.offsets_at(self.cluster, wanted)
 
-    def with_record_times(self, plans: Sequence[ResetPlan]) -> list[ResetPlan]:
+    @operation
+    def with_record_times(self, plans: Sequence[ResetPlan]) -> Within[list[ResetPlan]]:
         """The plans with the times of records at old and new offsets, if these are few; without them if that takes long."""
         from kgctl.client.admin import reset_times
 
         steps = reset_times.with_record_times(self.cluster, plans)
-        return self._connector.run(steps, min(self._connector.settings.timeout, ADDITION_SECONDS))
+        return self.shortly(steps, ADDITION_SECONDS)
 
+    @operation
     def drain_and_reset(
         self,
         plan: ResetPlan,
@@ -163,23 +184,25 @@ class GroupChanges(Session):
         commits: Mapping[TopicPartition, Committed] | None = None,
         reason: str = "",
         note: Callable[[str], None] = lambda _: None,
-    ) -> ResetPlan:
+    ) -> Within[ResetPlan]:
         """Evict the members of the group and apply the plan, made again for the group without members."""
         from kgctl.client.admin import draining
 
         steps = draining.drain_and_reset(
             self.cluster, plan, scope, target, known_only=known_only, commits=commits, reason=reason, note=note
         )
-        return self._connector.run(steps, seconds)
+        return Within(steps, seconds)
 
+    @operation
     def plan_offset_deletions(
         self, groups: Sequence[str], scope: Scope, *, known_only: bool = False
-    ) -> list[OffsetChange]:
+    ) -> Steps[list[OffsetChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.plan_offset_deletions(self.cluster, groups, scope, known_only=known_only))
+        return removals.plan_offset_deletions(self.cluster, groups, scope, known_only=known_only)
 
-    def delete_offsets(self, plan: Sequence[OffsetChange]) -> list[OffsetChange]:
+    @operation
+    def delete_offsets(self, plan: Sequence[OffsetChange]) -> Steps[list[OffsetChange]]:
         from kgctl.client.admin import removals
 
-        return self.run(removals.delete_offsets(self.cluster, plan))
+        return removals.delete_offsets(self.cluster, plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from broker.light_dataclasses import replace
 from kgctl.client.admin.offsets import OffsetAt, list_offsets
@@ -29,11 +29,20 @@ def with_recent(
         for key, at in found.items()
         if isinstance(at, OffsetAt) and at.offset >= 0 and at.timestamp <= now_ms + _AHEAD_MS
     }
-    return [_with(group, starts) for group in groups], len(wanted) - len(asked)
+    quiet = {key for key, at in found.items() if isinstance(at, OffsetAt) and at.offset < 0}
+    return [_with(group, starts, quiet) for group in groups], len(wanted) - len(asked)
 
 
-def _with(group: GroupDescription, starts: dict[TopicPartition, int]) -> GroupDescription:
-    own = {key: starts[key] for key in _unread(group) if key in starts}
+def _with(
+    group: GroupDescription, starts: dict[TopicPartition, int], quiet: Container[TopicPartition]
+) -> GroupDescription:
+    """`quiet` are partitions without records of the last moments: all of their records are older."""
+    ends = {TopicPartition(row.topic or "", row.partition or 0): row.log_end_offset for row in group.partitions}
+    own = {}
+    for key in _unread(group):
+        start = ends.get(key) if key in quiet else starts.get(key)
+        if start is not None:
+            own[key] = start
     return replace(group, recent_from=own) if own else group
 
 

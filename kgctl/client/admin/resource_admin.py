@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kgctl.client.admin.session import Session
+from kgctl.client.admin.operation import Operations, operation
+from kgctl.client.net.steps import Steps
 
 if TYPE_CHECKING:
     from kgctl.client.admin.browse import Browsed, Where
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kgctl.client.admin.stored_topics import Stored
     from kgctl.client.net.errors import KgctlError
     from kgctl.model.browsed import LogBounds
+    from kgctl.model.clients import ClientMetric, ClientRows
     from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
     from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
     from kgctl.model.failure import RowError
@@ -28,121 +30,159 @@ if TYPE_CHECKING:
     from kgctl.model.topic_partition import TopicPartition
 
 
-class ResourceAdmin(Session):
+class ResourceAdmin(Operations):
     """See Admin."""
 
-    def resources_of(self, kind: str) -> list[Resource]:
+    @operation
+    def resources_of(self, kind: str) -> Steps[list[Resource]]:
         from kgctl.client.admin import configs
 
-        return self.run(configs.resources_of(self.cluster, kind))
+        return configs.resources_of(self.cluster, kind)
 
+    @operation
     def describe_configs(
         self, resources: Sequence[Resource], names: Sequence[str] = (), *, all_of_them: bool = False
-    ) -> list[ConfigRow]:
+    ) -> Steps[list[ConfigRow]]:
         from kgctl.client.admin import configs
 
-        return self.run(configs.describe_configs(self.cluster, resources, names, all_of_them=all_of_them))
+        return configs.describe_configs(self.cluster, resources, names, all_of_them=all_of_them)
 
+    @operation
     def own_configs(
         self, resources: Sequence[Resource], names: Sequence[str] = ()
-    ) -> dict[Resource, dict[str, OwnValue] | KgctlError]:
+    ) -> Steps[dict[Resource, dict[str, OwnValue] | KgctlError]]:
         from kgctl.client.admin import configs
 
-        return self.run(configs.own_configs(self.cluster, resources, names))
+        return configs.own_configs(self.cluster, resources, names)
 
-    def stored_topics(self, names: Sequence[str]) -> Stored:
+    @operation
+    def stored_topics(self, names: Sequence[str]) -> Steps[Stored]:
         from kgctl.client.admin import stored_topics
 
-        return self.run(stored_topics.stored_topics(self.cluster, names))
+        return stored_topics.stored_topics(self.cluster, names)
 
-    def log_ends(self, topics: Sequence[StoredTopic]) -> dict[str, int | None]:
+    @operation
+    def log_ends(self, topics: Sequence[StoredTopic]) -> Steps[dict[str, int | None]]:
         from kgctl.client.admin import stored_topics
 
-        return self.run(stored_topics.log_ends(self.cluster, topics))
+        return stored_topics.log_ends(self.cluster, topics)
 
-    def plan_configs(self, resources: Sequence[Resource], changes: Mapping[str, str | None]) -> list[ConfigChange]:
+    @operation
+    def plan_configs(
+        self, resources: Sequence[Resource], changes: Mapping[str, str | None]
+    ) -> Steps[list[ConfigChange]]:
         from kgctl.client.admin import configs
 
-        return self.run(configs.plan_configs(self.cluster, resources, changes))
+        return configs.plan_configs(self.cluster, resources, changes)
 
-    def change_configs(self, plan: Sequence[ConfigChange]) -> list[ConfigChange]:
+    @operation
+    def change_configs(self, plan: Sequence[ConfigChange]) -> Steps[list[ConfigChange]]:
         from kgctl.client.admin import configs
 
-        return self.run(configs.change_configs(self.cluster, plan))
+        return configs.change_configs(self.cluster, plan)
 
+    @operation
     def plan_topic_alterations(
         self, names: Sequence[str], partitions: int | None, configs: Mapping[str, str | None]
-    ) -> list[TopicAlteration]:
+    ) -> Steps[list[TopicAlteration]]:
         from kgctl.client.admin import topic_alterations
 
-        return self.run(topic_alterations.plan_alterations(self.cluster, names, partitions, configs))
+        return topic_alterations.plan_alterations(self.cluster, names, partitions, configs)
 
-    def alter_topics(self, plan: Sequence[TopicAlteration]) -> list[TopicAlteration]:
+    @operation
+    def alter_topics(self, plan: Sequence[TopicAlteration]) -> Steps[list[TopicAlteration]]:
         from kgctl.client.admin import topic_alterations
 
-        return self.run(topic_alterations.alter_topics(self.cluster, plan))
+        return topic_alterations.alter_topics(self.cluster, plan)
 
-    def plan_record_deletion(self, cuts: Sequence[Cut]) -> tuple[list[RecordDeletion], list[RowError]]:
+    @operation
+    def plan_record_deletion(self, cuts: Sequence[Cut]) -> Steps[tuple[list[RecordDeletion], list[RowError]]]:
         from kgctl.client.admin import record_deletions
 
-        return self.run(record_deletions.plan_record_deletion(self.cluster, cuts))
+        return record_deletions.plan_record_deletion(self.cluster, cuts)
 
-    def delete_records(self, plan: Sequence[RecordDeletion]) -> list[RecordDeletion]:
+    @operation
+    def delete_records(self, plan: Sequence[RecordDeletion]) -> Steps[list[RecordDeletion]]:
         from kgctl.client.admin import record_deletions
 
-        return self.run(record_deletions.delete_records(self.cluster, plan))
+        return record_deletions.delete_records(self.cluster, plan)
 
-    def peek(self, group: str, topics: Mapping[str, tuple[int, ...] | None], before: int, after: int) -> list[PeekRow]:
+    @operation
+    def peek(
+        self, group: str, topics: Mapping[str, tuple[int, ...] | None], before: int, after: int
+    ) -> Steps[list[PeekRow]]:
         from kgctl.client.admin import peek
 
-        return self.run(peek.peek(self.cluster, group, topics, before, after))
+        return peek.peek(self.cluster, group, topics, before, after)
 
-    def browse(self, key: TopicPartition, where: Where, before: int, after: int) -> Browsed:
+    @operation
+    def browse(self, key: TopicPartition, where: Where, before: int, after: int) -> Steps[Browsed]:
         from kgctl.client.admin import browse
 
-        return self.run(browse.browse(self.cluster, key, where, before, after))
+        return browse.browse(self.cluster, key, where, before, after)
 
-    def log_bounds(self, key: TopicPartition, group: str | None = None) -> LogBounds:
+    @operation
+    def log_bounds(self, key: TopicPartition, group: str | None = None) -> Steps[LogBounds]:
         from kgctl.client.admin import browse
 
-        return self.run(browse.bounds(self.cluster, key, group))
+        return browse.bounds(self.cluster, key, group)
 
-    def list_quotas(self, entity: Entity, *, strict: bool = False) -> list[QuotaRow]:
+    @operation
+    def list_quotas(self, entity: Entity, *, strict: bool = False) -> Steps[list[QuotaRow]]:
         from kgctl.client.admin import quotas
 
-        return self.run(quotas.list_quotas(self.cluster, entity, strict=strict))
+        return quotas.list_quotas(self.cluster, entity, strict=strict)
 
-    def plan_quotas(self, entity: Entity, values: Mapping[str, float]) -> list[QuotaChange]:
+    @operation
+    def plan_quotas(self, entity: Entity, values: Mapping[str, float]) -> Steps[list[QuotaChange]]:
         from kgctl.client.admin import quotas
 
-        return self.run(quotas.plan_quotas(self.cluster, entity, values))
+        return quotas.plan_quotas(self.cluster, entity, values)
 
-    def plan_quota_removal(self, entity: Entity, names: Sequence[str]) -> list[QuotaChange]:
+    @operation
+    def plan_quota_removal(self, entity: Entity, names: Sequence[str]) -> Steps[list[QuotaChange]]:
         from kgctl.client.admin import quotas
 
-        return self.run(quotas.plan_quota_removal(self.cluster, entity, names))
+        return quotas.plan_quota_removal(self.cluster, entity, names)
 
-    def change_quotas(self, entity: Entity, plan: Sequence[QuotaChange]) -> list[QuotaChange]:
+    @operation
+    def change_quotas(self, entity: Entity, plan: Sequence[QuotaChange]) -> Steps[list[QuotaChange]]:
         from kgctl.client.admin import quotas
 
-        return self.run(quotas.change_quotas(self.cluster, entity, plan))
+        return quotas.change_quotas(self.cluster, entity, plan)
 
-    def describe_cluster(self) -> tuple[list[BrokerRow], list[RowError]]:
+    @operation
+    def clients(self) -> Steps[ClientRows]:
+        from kgctl.client.admin import clients
+
+        return clients.clients(self.cluster)
+
+    @operation
+    def client_metrics(self, names: Sequence[str] = ()) -> Steps[list[ClientMetric]]:
+        from kgctl.client.admin import telemetry
+
+        return telemetry.client_metrics(self.cluster, names)
+
+    @operation
+    def describe_cluster(self) -> Steps[tuple[list[BrokerRow], list[RowError]]]:
         from kgctl.client.admin import cluster_rows
 
-        return self.run(cluster_rows.describe_cluster(self.cluster))
+        return cluster_rows.describe_cluster(self.cluster)
 
-    def features(self) -> list[FeatureRow]:
+    @operation
+    def features(self) -> Steps[list[FeatureRow]]:
         from kgctl.client.admin import cluster_rows
 
-        return self.run(cluster_rows.features(self.cluster))
+        return cluster_rows.features(self.cluster)
 
-    def api_versions(self) -> list[ApiRow]:
+    @operation
+    def api_versions(self) -> Steps[list[ApiRow]]:
         from kgctl.client.admin import cluster_rows
 
-        return self.run(cluster_rows.api_versions(self.cluster))
+        return cluster_rows.api_versions(self.cluster)
 
-    def log_dirs(self) -> list[LogDirRow]:
+    @operation
+    def log_dirs(self) -> Steps[list[LogDirRow]]:
         from kgctl.client.admin import cluster_rows
 
-        return self.run(cluster_rows.log_dirs(self.cluster))
+        return cluster_rows.log_dirs(self.cluster)

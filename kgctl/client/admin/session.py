@@ -1,25 +1,24 @@
-"""What all parts of the admin client share: its connections, and how it runs steps."""
+"""What all parts of the blocking admin client share: its connections, and how it runs steps."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Self, TypeVar
 
+from kgctl.client.admin.operation import Blocking
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.steps import Steps
 
 T = TypeVar("T")
 
-# How long an answer may wait for what is only added to it.
-ADDITION_SECONDS = 5.0
 
-
-class Session:
+class Session(Blocking):
     """Connections to one cluster, for one thread."""
 
     def __init__(self, connection: ConnectionSettings) -> None:
         self._connector = Connector(connection)
         self.cluster = self._connector.cluster
+        self.seconds = connection.timeout
 
     def __enter__(self) -> Self:
         return self
@@ -36,5 +35,6 @@ class Session:
         """Let nothing continue after this reading of time.monotonic(), whatever time limits the settings have."""
         self._connector.deadline = deadline
 
-    def run(self, steps: Steps[T]) -> T:
-        return self._connector.run(steps)
+    def run(self, steps: Steps[T], seconds: float | None = None) -> T:
+        """Carry out the steps within this time, by default that of the settings."""
+        return self._connector.run(steps, seconds)

@@ -13,6 +13,7 @@ _RESOURCES: dict[int, str] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: CLUSTER,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: TRANSACTION,
 }
+REFUSALS = frozenset(_RESOURCES)
 _INIT_PRODUCER_ID = 22
 # By api key: the operation that Kafka checks on each kind of resource that it may refuse.
 _OPERATIONS: dict[int, dict[str, str]] = {
@@ -33,9 +34,12 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     20: {TOPIC: "DELETE"},  # DeleteTopics
     21: {TOPIC: "DELETE"},  # DeleteRecords
     22: {TRANSACTION: "WRITE"},  # InitProducerId
+    23: {TOPIC: "DESCRIBE"},  # OffsetForLeaderEpoch
     24: {TOPIC: "WRITE", TRANSACTION: "WRITE"},  # AddPartitionsToTxn
+    25: {GROUP: "READ", TRANSACTION: "WRITE"},  # AddOffsetsToTxn
     26: {TRANSACTION: "WRITE"},  # EndTxn
     27: {CLUSTER: "ALTER"},  # WriteTxnMarkers
+    28: {GROUP: "READ", TOPIC: "READ", TRANSACTION: "WRITE"},  # TxnOffsetCommit
     29: {CLUSTER: "DESCRIBE"},  # DescribeAcls
     30: {CLUSTER: "ALTER"},  # CreateAcls
     31: {CLUSTER: "ALTER"},  # DeleteAcls
@@ -59,6 +63,8 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
     10001: {GROUP: "READ"},  # TriggerRebalance, of our broker
     10002: {CLUSTER: "DESCRIBE"},  # DescribeBroker, of our broker
+    10003: {CLUSTER: "DESCRIBE"},  # DescribeClients, of our broker
+    10004: {CLUSTER: "DESCRIBE"},  # DescribeTelemetry, of our broker
 }
 
 

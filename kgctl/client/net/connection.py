@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import select
 import socket
 import time
 from collections import deque
@@ -89,6 +90,15 @@ class Connection:
             self._late_error = error
         return True
 
+    def has_ended(self) -> bool:
+        """Whether the other side has closed a connection on which nothing is in flight, as a broker that restarts does."""
+        if self._waiting or self._arrived:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        # Without a request no answer arrives: what plaintext has to read is the end.
+        return bool(poll.poll(0)) and self.has_answer()
+
     def renew_at(self, moment: float, renew: Callable[[Connection, float], None]) -> None:
         """Call `renew` with this connection and a deadline before the first request after that moment."""
         self._renew_at, self._renew = moment, renew
@@ -115,6 +125,11 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
+
+    def detach(self) -> socket.socket:
+        """The socket, for an owner that reads and writes it without this object. No answer is outstanding."""
+        assert not self._waiting
+        return self._socket
 
     def _send(self, request: Message, version: int, response: type[Message] | None, deadline: float) -> int:
         if self.is_read_only:

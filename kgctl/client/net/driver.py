@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.errors import KgctlError, TimedOut
-from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps
+from kgctl.client.net.steps import Answer, Call, Endpoint, Pause, Steps, Within
 
 T = TypeVar("T")
 
@@ -27,7 +27,9 @@ class BlockingDriver:
         try:
             step = next(steps)
             while True:
-                if not isinstance(step, Pause):
+                if isinstance(step, Within):
+                    step = self._run_within(steps, step, deadline)
+                elif not isinstance(step, Pause):
                     step = steps.send(self._exchange(step, deadline))
                 elif time.monotonic() + step.seconds < deadline:
                     time.sleep(step.seconds)
@@ -38,9 +40,18 @@ class BlockingDriver:
             result: T = stop.value
             return result
 
+    def _run_within(self, steps: Steps[T], inner: Within[Any], deadline: float) -> Any:
+        try:
+            result = self.run(inner.steps, max(0.0, min(deadline - time.monotonic(), inner.seconds)))
+        except KgctlError as error:
+            return steps.throw(error)
+        return steps.send([result])
+
     def _connection(self, endpoint: Endpoint, deadline: float) -> Connection:
         """The open connection to an address; opens one if needed. The deadline is a reading of time.monotonic()."""
         known = self._connections.get(endpoint)
+        if known is not None and not known.closed and known.has_ended():
+            known.close()
         if known is None or known.closed:
             known = self._connections[endpoint] = self._connect(endpoint, deadline)
         return known

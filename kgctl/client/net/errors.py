@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
-from kgctl.client.net.authorization import Asked, missing_permission
+from kgctl.client.net.authorization import REFUSALS, Asked, missing_permission
 from kgctl.model.failure import RowError
 
 
@@ -35,6 +35,12 @@ def from_row(error: RowError) -> KgctlError:
 
 class TimedOut(KgctlError):
     name = "TIMED_OUT"
+
+
+class NoAnswer(TimedOut):
+    """A request got no answer within its time-out. The broker may have executed it."""
+
+    retriable = True
 
 
 class BadValue(KgctlError):
@@ -102,7 +108,13 @@ class LeftOut(Unsupported):
 
 
 class BrokerError(KgctlError):
-    """An error code from a broker, and what it is about. `asked` lets it name the permission that is missing."""
+    """An error code from a broker, and what it is about. `asked` lets it name the permission that is missing.
+
+    An error about permissions is an AuthorizationFailed.
+    """
+
+    def __new__(cls, code: int, *others: object, **named: object) -> BrokerError:
+        return super().__new__(AuthorizationFailed if cls is BrokerError and code in REFUSALS else cls)
 
     def __init__(
         self,
@@ -132,6 +144,10 @@ class BrokerError(KgctlError):
             is_resource = about in resources
             text = permission if is_resource else f"{about}: {permission}"
         super().__init__(f"{text} ({self.name})")
+
+
+class AuthorizationFailed(BrokerError):
+    """The user lacks a permission."""
 
 
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}

@@ -66,6 +66,8 @@ class Opening:
         self._addresses: list[Address] = []
         self._socket: socket.socket | None = None
         self._connection: Connection | None = None
+        # How long the session of an authenticated connection lasts, in seconds; None: it has no end.
+        self.lifetime: float | None = None
 
     def __enter__(self) -> Opening:
         return self
@@ -141,20 +143,22 @@ class Opening:
         """How SASL has authenticated this connection; None without SASL."""
         if self._locks.security.sasl is None:
             return None
-        return self._locks.authenticator.authenticate(self.connection, self._deadline)
+        authenticated = self._locks.authenticator.authenticate(self.connection, self._deadline)
+        self.lifetime = authenticated.lifetime
+        return authenticated
 
     @property
     def connection(self) -> Connection:
         if self._connection is None:
             assert self._socket is not None
-            self._connection = Connection(self.endpoint, self._socket, self._client_id, self._troubleshoot)
+            self._connection = Connection(self.endpoint, self._socket, self._client_id, self.troubleshoot)
             if self._trace is not None:
                 from kgctl.client.net.tracing import RequestTrace
 
                 self._connection.trace = RequestTrace(self._trace, self.endpoint)
         return self._connection
 
-    def _troubleshoot(self, error: Exception, is_served: bool) -> KgctlError | None:
+    def troubleshoot(self, error: Exception, is_served: bool) -> KgctlError | None:
         """Find out why a listener closes connections that it never served: it may require TLS or SASL."""
         if is_of_tls(error) and not is_closing(error):
             assert isinstance(error, OSError)

@@ -11,6 +11,7 @@ _READS = (
     "FindCoordinatorRequest",
     "MetadataRequest",
     "OffsetFetchRequest",
+    "OffsetForLeaderEpochRequest",
     "SaslAuthenticateRequest",
     "SaslHandshakeRequest",
 )

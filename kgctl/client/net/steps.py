@@ -1,4 +1,4 @@
-"""The interface between client logic and drivers: logic is a generator that yields calls or a pause; a driver runs it.
+"""The interface between client logic and drivers: logic is a generator that yields calls, a pause, or other steps; a driver runs it.
 
 A driver answers a list of calls with one answer per call, in the same order: the response or an error. It answers a pause
 with an empty list, or throws TimedOut into the generator if there is no time left.
@@ -7,7 +7,7 @@ with an empty list, or throws TimedOut into the generator if there is no time le
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from broker.light_dataclasses import dataclass
 from broker.light_named_tuples import NamedTuple
@@ -50,4 +50,19 @@ class Pause:
 
 T = TypeVar("T")
 Answer: TypeAlias = "Any | KgctlError"
-Steps: TypeAlias = Generator["Sequence[Call] | Pause", "list[Answer]", T]
+Steps: TypeAlias = Generator["Sequence[Call] | Pause | Within[Any]", "list[Answer]", T]
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Generic[T]):
+    """Steps that may take this long. A driver sends a list with their result, or throws their error."""
+
+    steps: Steps[T]
+    seconds: float
+
+
+def within(steps: Steps[T], seconds: float) -> Steps[T]:
+    """The result of steps that may take at most this long; TimedOut if they take longer."""
+    found: list[Any] = yield Within(steps, seconds)
+    result: T = found[0]
+    return result

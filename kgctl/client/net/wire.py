@@ -13,6 +13,7 @@ from kgctl.client.net.errors import BadValue, NotKafka, TlsFailed
 
 # Brokers bound answers by fetch.max.bytes (55 MiB) and message.max.bytes; a larger length means another protocol.
 MAX_RESPONSE_BYTES = 256 << 20
+_UNSUPPORTED = struct.pack(">h", ErrorCode.UNSUPPORTED_VERSION)
 
 M = TypeVar("M", bound=Message)
 
@@ -45,11 +46,12 @@ def check_size(size: int) -> None:
 
 def read_response(cls: type[M], version: int, frame: bytes) -> M:
     """Decode a response frame with its header. Raises NotKafka if it cannot be decoded."""
+    is_refused = cls.API_KEY == ApiVersionsResponse.API_KEY and frame[4:6] == _UNSUPPORTED
     try:
-        if cls.API_KEY == ApiVersionsResponse.API_KEY:
-            # KIP-511: a broker that does not know the version answers in version 0.
-            refused = int.from_bytes(frame[4:6], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
-            version = 0 if refused else version
-        return frames.decode_response(cls, frame, version)[1]
+        # KIP-511: a broker that does not know the version answers in version 0.
+        return frames.decode_response(cls, frame, 0 if is_refused else version)[1]
     except codec.DecodeError as error:
+        if is_refused:
+            # Whatever follows the error code: the request may be repeated in version 0.
+            return cls(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[])  # type: ignore[call-arg]
         raise NotKafka(f"the answer cannot be decoded: {error}") from error

@@ -8,19 +8,23 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.local import LocalBroker
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.messages.init_producer_id import InitProducerIdResponse
 from broker.protocol.messages.list_offsets import ListOffsetsResponse
 from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin.admin import Admin
-from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
-from kgctl.client.consumer.start_offsets import Reset
+from kgctl.client.consumer.consumer import Consumer
+from kgctl.client.consumer.fetching.options import FetchOptions
+from kgctl.client.consumer.reset_strategy import EARLIEST
+from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.net.cluster import Node
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import Unsupported
-from kgctl.client.producer.producer import Producer, ProducerSettings
-from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.network.settings import NetworkSettings
+from kgctl.client.producer.producer import Producer
+from kgctl.client.producer.shared_face import Plugins, ProducerSettings
 from tests.harness.feeding import API_VERSIONS, METADATA
 from tests.harness.scripted_node import ScriptedNode, one_partition
 
@@ -61,21 +65,20 @@ def requests(node: ScriptedNode) -> set[tuple[int, str | None]]:
 
 def test_every_request_of_a_producer_carries_the_client_id(node: ScriptedNode) -> None:
     with connected(node) as connector:
-        producer = Producer(connector, "orders", ProducerSettings())
-        producer.open(10)
-        assert producer.send(OutgoingRecord(b"value"))
-        producer.flush()
-        producer.close()
+        settings = ProducerSettings(network=NetworkSettings(client_id="billing"))
+        with Producer.connect(connector.settings, settings, Plugins()) as producer:
+            producer.send("orders", b"value")
+            producer.flush(10)
     assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA, INIT_PRODUCER_ID, PRODUCE)}
 
 
 def test_every_request_of_a_consumer_carries_the_client_id(node: ScriptedNode) -> None:
     with connected(node) as connector:
-        consumer = Consumer(connector, ConsumerSettings(reset=Reset.EARLIEST), print)
-        consumer.assign(["orders"], 10)
-        while not consumer.poll(10):
-            pass
-        consumer.close()
+        settings = ConsumerSettings(NetworkSettings(client_id="billing"), FetchOptions(), None, EARLIEST)
+        with Consumer.connect(connector.settings, settings) as consumer:
+            consumer.assign([("orders", 0)])
+            while not consumer.poll(10):
+                pass
     assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA, LIST_OFFSETS, FETCH)}
 
 
@@ -91,3 +94,10 @@ def test_a_link_to_a_node_that_lacks_the_request_is_refused(node: ScriptedNode) 
         endpoint = connector.settings.bootstrap[0]
         with pytest.raises(Unsupported, match="does not offer Produce"):
             connector.link(Node(0, *endpoint), ProduceRequest, 12, time.monotonic() + 10)
+
+
+def test_a_connection_that_ended_while_it_was_idle_is_replaced_before_the_next_request() -> None:
+    with LocalBroker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        assert admin.list_groups().groups == ()
+        broker.restart()
+        assert admin.list_groups().groups == ()

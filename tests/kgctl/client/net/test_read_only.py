@@ -8,10 +8,11 @@ from broker.protocol.api_keys import APIS, Api
 from kgctl.client.net.read_only import ReadOnly, check_reads
 
 READS = """
-    ApiVersions ConsumerGroupDescribe DescribeAcls DescribeBroker DescribeClientQuotas DescribeCluster DescribeConfigs
-    DescribeGroupDetails DescribeGroups DescribeLogDirs DescribeProducers DescribeTopicPartitions DescribeTransactions
+    ApiVersions ConsumerGroupDescribe DescribeAcls DescribeBroker DescribeClientQuotas DescribeClients DescribeCluster
+    DescribeConfigs DescribeGroupDetails DescribeGroups DescribeLogDirs DescribeProducers DescribeTelemetry
+    DescribeTopicPartitions DescribeTransactions
     DescribeUserScramCredentials Fetch FindCoordinator ListConfigResources ListGroups ListOffsets ListTransactions
-    Metadata OffsetFetch SaslAuthenticate SaslHandshake ShareGroupDescribe
+    Metadata OffsetFetch OffsetForLeaderEpoch SaslAuthenticate SaslHandshake ShareGroupDescribe
 """
 
 

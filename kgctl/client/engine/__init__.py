@@ -1,0 +1,1 @@
+"""Carries out what the network of a client decides: sockets, threads and clocks."""

@@ -1,0 +1,72 @@
+"""The running asyncio loop as a reactor, for the faces that await."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+
+
+class LoopReactor:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_awake = False
+        self._is_stopped = False
+        self._turn: Callable[[], int | None] = lambda: None
+
+    def start(self, turn: Callable[[], int | None]) -> None:
+        self._turn = turn
+        self.wake()
+
+    def wake(self) -> None:
+        if self._is_awake:
+            return
+        self._is_awake = True
+        if threading.get_ident() == self._thread_id:
+            self._loop.call_soon(self._run)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._run)
+
+    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
+        self._loop.add_reader(descriptor, self._readable, readable)
+
+    def watch_writable(self, descriptor: int, writable: Callable[[], None] | None) -> None:
+        if writable is None:
+            self._loop.remove_writer(descriptor)
+        else:
+            self._loop.add_writer(descriptor, writable)
+
+    def unwatch(self, descriptor: int) -> None:
+        if not self._loop.is_closed():
+            self._loop.remove_reader(descriptor)
+            self._loop.remove_writer(descriptor)
+
+    def is_inside(self) -> bool:
+        return threading.get_ident() == self._thread_id
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _readable(self, readable: Callable[[], None]) -> None:
+        readable()
+        self._run()
+
+    def _run(self) -> None:
+        self._is_awake = False
+        if self._is_stopped:
+            return
+        left = self._turn()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if left is not None and not self._is_stopped:
+            self._timer = self._loop.call_later(left / 1000, self._run)
+
+    def join(self, timeout: float | None) -> bool:
+        return self._is_stopped

@@ -1,0 +1,31 @@
+"""Waits for sockets and times: what an Engine needs of the thread or the event loop that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Reactor(Protocol):
+    def start(self, turn: Callable[[], int | None]) -> None:
+        """Begin. `turn` is called after `wake` and at its time; it returns in how many milliseconds to call it again."""
+
+    def wake(self) -> None:
+        """Call `turn` soon. From any thread."""
+
+    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
+        """Call back while a descriptor is readable; `turn` follows."""
+
+    def watch_writable(self, descriptor: int, writable: Callable[[], None] | None) -> None:
+        """Call back while a watched descriptor is writable; None: no longer."""
+
+    def unwatch(self, descriptor: int) -> None: ...
+
+    def is_inside(self) -> bool:
+        """Whether this thread is the one that runs turns."""
+
+    def stop(self) -> None:
+        """No more turns after this one. From inside of a turn."""
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait until no turn runs any more; whether that is so in time. From outside of turns."""

@@ -1,0 +1,124 @@
+"""Reads and writes one open connection without blocking."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Sequence
+
+from kgctl.client.net import wire
+
+_CHUNK = 1 << 17
+# One connection reads this much before others have their turn.
+_ONE_TURN = 1 << 22
+
+
+class Stream:
+    """Cuts what arrives into frames. OSError, EOFError, NotKafka and TlsFailed end the connection."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        opened.setblocking(False)
+        self._socket = opened
+        self._is_tls = hasattr(opened, "pending")
+        self.descriptor = opened.fileno()
+        # The start of a frame whose end has not arrived.
+        self._rest = b""
+        self._large: bytearray | None = None
+        self._at = 0
+        self._out: deque[memoryview] = deque()
+        self.has_more = False
+
+    @property
+    def is_writing(self) -> bool:
+        return bool(self._out)
+
+    def read(self) -> list[bytes]:
+        """The frames that have arrived. `has_more`: call again without waiting for the socket."""
+        frames: list[bytes] = []
+        self.has_more = False
+        left = _ONE_TURN
+        while left > 0:
+            try:
+                count = self._read_large(frames) if self._large is not None else self._read_chunk(frames)
+            except BlockingIOError:
+                return frames
+            except OSError as error:
+                if self._is_tls and _is_waiting(error):
+                    return frames
+                raise
+            left -= count
+            if not self._is_tls and count < _CHUNK:
+                return frames
+        self.has_more = True
+        return frames
+
+    def _read_chunk(self, frames: list[bytes]) -> int:
+        received = self._socket.recv(_CHUNK)
+        if not received:
+            raise EOFError
+        data = self._rest + received if self._rest else received
+        position, end = 0, len(data)
+        while end - position >= 4:
+            size = int.from_bytes(data[position : position + 4], "big", signed=True)
+            wire.check_size(size)
+            after = position + 4 + size
+            if after > end:
+                if size > _CHUNK:
+                    self._large = bytearray(size)
+                    self._at = end - position - 4
+                    self._large[: self._at] = data[position + 4 :]
+                    position = end
+                break
+            frames.append(data[position + 4 : after])
+            position = after
+        self._rest = data[position:] if position < end else b""
+        return len(received)
+
+    def _read_large(self, frames: list[bytes]) -> int:
+        large = self._large
+        assert large is not None
+        count = self._socket.recv_into(memoryview(large)[self._at :])
+        if not count:
+            raise EOFError
+        self._at += count
+        if self._at == len(large):
+            frames.append(bytes(large))
+            self._large = None
+        return max(count, _CHUNK)
+
+    def write(self, buffers: Sequence[bytes | memoryview]) -> None:
+        """Send as much as possible at once, the rest when the socket is writable."""
+        was_writing = bool(self._out)
+        self._out.extend(memoryview(each).cast("B") for each in buffers if len(each))
+        if not was_writing:
+            self.flush()
+
+    def flush(self) -> bool:
+        """Send what is left; whether nothing is."""
+        out = self._out
+        try:
+            while out:
+                if self._is_tls or len(out) == 1:
+                    sent = self._socket.send(out[0])
+                else:
+                    sent = self._socket.sendmsg(list(out)[:64])
+                while sent and sent >= len(out[0]):
+                    sent -= len(out.popleft())
+                if sent:
+                    out[0] = out[0][sent:]
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if not (self._is_tls and _is_waiting(error)):
+                raise
+            return False
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _is_waiting(error: OSError) -> bool:
+    import ssl
+
+    return isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError)

@@ -1,1 +1,1 @@
-"""The producer: partitioner, accumulator and sender without I/O, and the blocking client that runs them."""
+"""The producer: what decides in `core`, without I/O, and two faces, one that blocks and one for asyncio."""

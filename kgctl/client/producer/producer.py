@@ -1,380 +1,315 @@
-"""A blocking producer for one topic. `sender` decides what to send and when to retry."""
+"""The blocking producer: thread-safe methods over an engine with a thread of its own."""
 
 from __future__ import annotations
 
-import random
+import contextlib
 import time
-from collections import deque
-from collections.abc import Callable, Collection
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from broker.light_dataclasses import dataclass, field, replace
-from broker.protocol.compression import Codec
-from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
-from broker.protocol.record_batch import Record, build_batch
-from kgctl.client.net.cluster import Node
-from kgctl.client.net.connection import Connection
-from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable, missing_partition
-from kgctl.client.net.steps import Steps
-from kgctl.client.net.waiting import wait_for_answers
-from kgctl.client.producer.accumulator import RecordAccumulator
-from kgctl.client.producer.initialization import init_producer_id, open_topic
-from kgctl.client.producer.partitioner import StickyPartition, partition_of_key
-from kgctl.client.producer.records import Batch, OutgoingRecord
-from kgctl.client.producer.sender import Delivery, Sender, SenderSettings, Sending
-from kgctl.client.producer.tally import Tally
-from kgctl.client.producer.transaction import (
-    EXPLICIT_PRODUCE_VERSION,
-    FEATURE,
-    IMPLICIT_LEVEL,
-    OutcomeUnknown,
-    ProducerIdentity,
-    Transaction,
-    TransactionSettings,
+from kgctl.client.config.configuration import from_keywords, from_properties
+from kgctl.client.engine.engine import Engine
+from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.producer.core.batch import Batch, Callback, Delivery
+from kgctl.client.producer.core.coordination import Outcome
+from kgctl.client.producer.core.transactions import Transactions
+from kgctl.client.producer.interceptors import ProducerInterceptor, ProducerRecord
+from kgctl.client.producer.options import plugins_of, settings_of
+from kgctl.client.producer.partitioners import Partitioner
+from kgctl.client.producer.record_path import Blocked, Serializer, checked_headers, timestamp_of
+from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.producer.shared_face import (
+    Plugins,
+    ProducerFace,
+    ProducerSettings,
+    expired,
+    seconds_of,
 )
-from kgctl.client.producer.transaction_requests import add_partitions, end_transaction, init_producer
-from kgctl.model.topic_partition import TopicPartition
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import Unpack
 
-# Version 13 names topics by id only.
-MAX_PRODUCE_VERSION = 12
-# The longest wait when only another broker's answer can change what may be sent.
-_BLOCKED_WAIT_SECONDS = 0.05
-_LOOKUP_PAUSES_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerSettings:
-    """Kafka's producer options: compression.type, batch.size, linger.ms, buffer.memory; the rest in `sender`."""
-
-    codec: Codec = Codec.NONE
-    batch_bytes: int = 65_536
-    linger_ms: int = 5
-    buffer_bytes: int = 33_554_432
-    sender: SenderSettings = field(default_factory=SenderSettings)
-    transaction: TransactionSettings | None = None
-
-
-@dataclass(slots=True)
-class _Link:
-    """A connection to a node and the requests in flight on it, in order, each with its deadline."""
-
-    connection: Connection
-    version: int
-    unanswered: deque[tuple[Sending, float]] = field(default_factory=deque)
+    from kgctl.client.config.producer import ProducerOptions
+    from kgctl.client.consumer.group_metadata import ConsumerGroupMetadata
+    from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
+    from kgctl.model.described_partition import PartitionInfo
+    from kgctl.model.topic_partition import TopicPartition
 
 
 class Producer:
-    """`send` queues records, `poll` sends them and receives answers, `flush` waits until all are acknowledged.
+    """Writes records to any number of topics. Threads may share it.
 
-    Raises the error of a batch that retries cannot deliver; `tally` has what was acknowledged until then.
+        with Producer(bootstrap_servers="localhost:9092", linger_ms=20) as producer:
+            delivery = producer.send("orders", b"value", b"key")
+            print(delivery.result().offset)
 
-    With transactions, each record belongs to one: between `begin_transaction` and `commit_transaction` or
-    `abort_transaction`. Then errors are `TransactionFailed`, and `tally` has what was committed.
+    Options are Kafka's, with underscores for dots; their defaults are Kafka's, too: acks=all, idempotent. Timeouts of methods
+    are in seconds. `key_serializer(topic, key)` and `value_serializer(topic, value)` return bytes or None. `partitioner` is a
+    name (`default`, `sticky`, `round-robin`, `module:name`) or a function; see `kgctl.client.producer.partitioners`.
     """
 
-    def __init__(self, connector: Connector, topic: str, settings: ProducerSettings) -> None:
-        self.topic = topic
-        self.tally = Tally()
-        self._connector, self._settings = connector, settings
-        self._accumulator = RecordAccumulator(settings.batch_bytes, settings.linger_ms, settings.buffer_bytes)
-        self._transaction: Transaction | None = None
-        if settings.transaction is not None:
-            settings = replace(
-                settings, sender=replace(settings.sender, transactional_id=settings.transaction.transactional_id)
-            )
-        self._sender = Sender(self._accumulator, settings.sender, self._encode)
-        self._sticky = StickyPartition(settings.batch_bytes, random.randrange)
-        self._identity: ProducerIdentity | None = None
-        self._leaders: dict[TopicPartition, Node] = {}
-        self._available: list[int] = []
-        self._links: dict[Node, _Link] = {}
-        self._lookup_at = 0.0
-        self._failed_lookups = 0
-        self._uncommitted: list[Delivery] = []
-        self.partition_count = 0
-        self.has_created_topic = False
+    def __init__(
+        self,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        partitioner: Partitioner | str | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
+        **options: Unpack[ProducerOptions],
+    ) -> None:
+        read = from_keywords("producer", options)
+        plugins = plugins_of(
+            read,
+            key_serializer=key_serializer,
+            value_serializer=value_serializer,
+            partitioner=partitioner,
+            interceptors=tuple(interceptors),
+        )
+        self._begin(read.connection(), settings_of(read), plugins)
 
-    @property
-    def is_acknowledged(self) -> bool:
-        """Whether `tally` counts acknowledged records, or with acks=0 only sent ones."""
-        return self._settings.sender.acks != 0
+    @classmethod
+    def from_properties(
+        cls,
+        properties: Mapping[str, Any],
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        partitioner: Partitioner | str | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
+    ) -> Producer:
+        """A producer with options by their names in Kafka, such as those of a client.properties file."""
+        read = from_properties("producer", properties)
+        plugins = plugins_of(
+            read,
+            key_serializer=key_serializer,
+            value_serializer=value_serializer,
+            partitioner=partitioner,
+            interceptors=tuple(interceptors),
+        )
+        return cls.connect(read.connection(), settings_of(read), plugins)
 
-    def open(self, timeout: float) -> None:
-        """Look up the topic, which the broker may create, and get a producer id."""
-        opened = self._connector.run(open_topic(self._connector.cluster, self.topic), timeout)
-        self.partition_count, self.has_created_topic = opened.partition_count, opened.was_created
-        if self._settings.transaction is not None:
-            is_implicit = self._connector.cluster.feature_level(FEATURE) >= IMPLICIT_LEVEL
-            self._transaction = Transaction(self._settings.transaction, is_implicit=is_implicit)
-            self._initialize(self._transaction, timeout)
-        elif self._settings.sender.idempotent:
-            self._identity = self._connector.run(init_producer_id(self._connector.cluster, self.topic), timeout)
-        self._look_up_leaders()
+    @classmethod
+    def connect(
+        cls,
+        connection: ConnectionSettings,
+        settings: ProducerSettings,
+        plugins: Plugins,
+        settled: Callable[[Batch], None] | None = None,
+        waits: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    ) -> Producer:
+        """For kgctl itself. `settled` hears, under the client's lock, of each batch that was acknowledged or failed.
 
-    def check_partition(self, partition: int | None) -> None:
-        """Raises NotFound if the topic does not have the partition."""
-        if partition is not None and partition >= self.partition_count:
-            raise missing_partition(self.topic, partition, self.partition_count)
-
-    def send(self, record: OutgoingRecord) -> bool:
-        """Queue one record. False if the buffer is full: poll, then send it again."""
-        if record.timestamp_ms is None:
-            record.timestamp_ms = time.time_ns() // 1_000_000
-        partition = TopicPartition(self.topic, self._choose_partition(record))
-        if not self._accumulator.append(partition, record, _now_ms()):
-            return False
-        if self._transaction is not None:
-            self._transaction.use(partition)
-        return True
-
-    def poll(self, timeout: float, *, watch: Collection[int] = (), flush: bool = False) -> set[int]:
-        """Send what is due and receive answers, for at most `timeout` seconds or until one arrives.
-
-        Returns the descriptors of `watch` that are readable.
+        `send` waits within `waits()`.
         """
-        self._send_due(flush)
-        readable = self._receive_due(self._wait_seconds(timeout), watch)
-        failure = self._sender.failure
-        if failure and not self._sender.in_flight:
-            raise failure if self._transaction is None else self._transaction.fail(failure, _now_ms())
-        return readable
+        made = cls.__new__(cls)
+        made._begin(connection, settings, plugins, settled, waits)
+        return made
 
-    def flush(self) -> None:
-        """Send everything and wait until it is acknowledged, or fails."""
-        while not (self._accumulator.is_empty and self._sender.is_idle):
-            self.poll(1.0, flush=True)
+    def _begin(
+        self,
+        connection: ConnectionSettings,
+        settings: ProducerSettings,
+        plugins: Plugins,
+        settled: Callable[[Batch], None] | None = None,
+        waits: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        self._waits = waits
+        self._face = ProducerFace(connection, settings, Engine.in_thread, Delivery, plugins, settled)
+        self._engine, self._path = self._face.engine, self._face.path
+        self._lock, self._attempt = self._engine.lock, self._path.attempt
+        self._key_bytes, self._value_bytes = self._path.key_bytes, self._path.value_bytes
+        self._has_interceptors = bool(self._face.interceptors)
+        self._engine.start()
 
-    def begin_transaction(self, timeout: float) -> None:
-        """The records that follow belong to one transaction."""
-        transaction = self._transactional()
-        if transaction.needs_new_epoch:
-            self._initialize(transaction, timeout)
-        transaction.begin(_now_ms())
+    def __enter__(self) -> Producer:
+        return self
 
-    def commit_transaction(self, timeout: float) -> None:
-        """Wait until all records are acknowledged, and commit them.
-
-        Raises TransactionFailed if it must be aborted, OutcomeUnknown if committing again may succeed.
-        """
-        transaction = self._transactional()
-        self.flush()
-        if transaction.finish(commit=True):
-            try:
-                self._end(transaction, commit=True, timeout=timeout)
-            except (TimedOut, Unreachable) as error:
-                raise OutcomeUnknown(error) from error
-        for delivery in self._uncommitted:
-            self.tally.add(delivery)
-        self._uncommitted.clear()
-
-    def abort_transaction(self, timeout: float) -> None:
-        """Drop what is queued, wait for the answers in flight, and abort the transaction."""
-        transaction = self._transactional()
-        deadline = time.monotonic() + timeout
-        # A batch that arrives after the abort would open the transaction again.
-        while self._sender.in_flight and time.monotonic() < deadline:
-            self._receive_due(deadline - time.monotonic())
-        for node in list(self._links):
-            if self._links[node].unanswered:
-                self._drop(node, TimedOut(f"{node.endpoint}: no answer in time"))
-        if self._sender.discard():
-            transaction.lose_sequences()
-        self._uncommitted.clear()
-        if transaction.finish(commit=False):
-            self._end(transaction, commit=False, timeout=max(1.0, deadline - time.monotonic()))
-
-    def close(self) -> None:
-        """Close the connections; records that were not flushed are lost."""
-        for link in self._links.values():
-            link.connection.close()
-        self._links.clear()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     # --- records ---
 
-    def _choose_partition(self, record: OutgoingRecord) -> int:
-        if record.partition is not None:
-            return record.partition
-        if record.key is not None:
-            return partition_of_key(record.key, self.partition_count)
-        return self._sticky.partition(self._available, record.size_bytes())
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        on_delivery: Callback | None = None,
+    ) -> Delivery:
+        """Put a record into a batch, which is sent in the background, and return its future.
 
-    def _encode(self, batch: Batch) -> bytes:
-        records = [
-            Record(delta, record.timestamp_ms or 0, record.key, record.value, record.headers)
-            for delta, record in enumerate(batch.records)
-        ]
-        identity = self._identity if self._transaction is None else self._transaction.identity
-        if identity is None:
-            return build_batch(records, codec=self._settings.codec)
-        return build_batch(
-            records,
-            codec=self._settings.codec,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.producer_epoch,
-            base_sequence=batch.base_sequence,
-            is_transactional=self._transaction is not None,
-        )
+        Waits, at most max.block.ms, for the metadata of the topic and for room in the buffer. Then `on_delivery(metadata,
+        error)` is called in the thread of the client, in the order of each partition; it must not block. Raises TimedOut,
+        BufferFull, RecordTooLarge, or why the topic cannot be written to; errors of the broker are in the future.
+        """
+        if self._has_interceptors:
+            record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+            return self._send_intercepted(record, on_delivery)
+        return self._send(topic, value, key, partition, timestamp_ms, headers, on_delivery)
 
-    def _count(self) -> None:
-        if self._transaction is None:
-            for delivery in self._sender.delivered:
-                self.tally.add(delivery)
-        else:
-            self._uncommitted += self._sender.delivered
-        self._sender.delivered.clear()
+    def _send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[tuple[str, bytes | None]],
+        on_delivery: Callback | None,
+        tag: tuple[int, int] | None = None,
+    ) -> Delivery:
+        key_bytes, value_bytes = self._key_bytes(topic, key), self._value_bytes(topic, value)
+        timestamp = timestamp_of(timestamp_ms)
+        checked = checked_headers(headers) if headers else ()
+        with self._lock:
+            taken = self._attempt(topic, partition, timestamp, key_bytes, value_bytes, checked, on_delivery, tag, None)
+        if isinstance(taken, Blocked):
+            deadline = time.monotonic() + self._face.max_block_seconds
+            while isinstance(taken, Blocked):
+                self._wait_for_room(taken, deadline)
+                with self._lock:
+                    taken = self._path.attempt_again(
+                        topic, partition, timestamp, key_bytes, value_bytes, checked, on_delivery, tag, taken
+                    )
+        return taken
+
+    def send_counted(self, topic: str, record: OutgoingRecord) -> None:
+        """For kgctl itself: the batch knows the number and the payload of the record."""
+        tag = (record.number, len(record.key or b"") + len(record.value or b""))
+        self._send(topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers, None, tag)
+
+    def failure_of_transaction(self) -> KgctlError | None:
+        """For kgctl itself, with the lock: why the transaction cannot be committed."""
+        transactions = self._face.core.transactions
+        return None if transactions is None else transactions.failure
+
+    def drop_unsent(self, reason: KgctlError) -> None:
+        """For kgctl itself, with the lock: fail what was not sent."""
+        self._face.core.sender.drop_unsent(reason)
+
+    def _wait_for_room(self, blocked: Blocked, deadline: float) -> None:
+        try:
+            with self._waits():
+                is_free = self._engine.wait(blocked.condition, max(0.0, deadline - time.monotonic()))
+            if is_free:
+                return
+        except BaseException:
+            with self._lock:
+                self._path.give_up(blocked)
+            raise
+        raise expired(self._path, self._engine, blocked, self._face.max_block_seconds)
+
+    def _send_intercepted(self, record: ProducerRecord, on_delivery: Callback | None) -> Delivery:
+        record, noting = self._path.intercepted(record, on_delivery)
+        try:
+            return self._send(
+                record.topic,
+                record.value,
+                record.key,
+                record.partition,
+                record.timestamp_ms,
+                record.headers,
+                noting,
+            )
+        except KgctlError as error:
+            self._path.refused(record, error)
+            raise
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send all records now, and wait until those are acknowledged or have failed that were sent before this call.
+
+        Raises TimedOut after `timeout` seconds; errors of records are in their futures.
+        """
+        is_done = self._face.begin_flush()
+        try:
+            if not self._engine.wait(is_done, seconds_of(timeout)):
+                raise TimedOut(f"flush: not all records are acknowledged within {timeout:g} s")
+        finally:
+            self._face.end_flush()
+
+    def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
+        """The partitions of a topic, which the broker may create (auto.create.topics.enable)."""
+        seconds = self._face.max_block_seconds if timeout is None else timeout
+        if not self._engine.wait(self._face.begin_topic(topic), seconds):
+            raise self._face.unknown_topic(topic, seconds)
+        return self._face.partitions_of(topic)
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers by Kafka's names of producer-metrics: totals, averages of late, the state of the buffer."""
+        with self._lock:
+            return dict(self._face.core.metrics)
 
     # --- transactions ---
 
-    def _transactional(self) -> Transaction:
-        assert self._transaction is not None, "the producer has no transactional id, or is not open"
-        return self._transaction
+    def init_transactions(self, timeout: float | None = None) -> None:
+        """Get a producer id for transactional.id. Fences older producers with it, and waits until their transaction has ended.
 
-    def _initialize(self, transaction: Transaction, timeout: float) -> None:
-        """Get a producer id, or a new epoch for the id of the transactions before."""
-        name, timeout_ms = transaction.settings.transactional_id, transaction.settings.timeout_ms
-        steps = init_producer(self._connector.cluster, name, timeout_ms, transaction.identity)
-        self._coordinated(transaction, steps, timeout, transaction.initialized)
+        Like the other methods of transactions it waits at most max.block.ms; after TimedOut, it may be called again.
+        """
+        self._call("init_transactions", Transactions.initialize, timeout)
 
-    def _add_partitions(self, transaction: Transaction) -> None:
-        partitions = transaction.unadded()
-        if partitions:
-            name = transaction.settings.transactional_id
-            steps = add_partitions(self._connector.cluster, name, transaction.identity, partitions)
-            seconds = self._settings.sender.delivery_timeout_ms / 1000
-            try:
-                self._coordinated(transaction, steps, seconds, lambda _: transaction.added(partitions))
-            except (TimedOut, Unreachable) as error:
-                raise transaction.fail(error, _now_ms()) from error
+    def begin_transaction(self) -> None:
+        """The records that follow belong to one transaction."""
+        self._face.begin_transaction()
 
-    def _end(self, transaction: Transaction, *, commit: bool, timeout: float) -> None:
-        steps = end_transaction(
-            self._connector.cluster,
-            transaction.settings.transactional_id,
-            transaction.identity,
-            commit=commit,
-            is_implicit=transaction.is_implicit,
-        )
-        self._coordinated(transaction, steps, timeout, transaction.finished)
-
-    def _coordinated(
-        self, transaction: Transaction, steps: Steps[T], timeout: float, then: Callable[[T], None]
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group: ConsumerGroupMetadata | str,
+        timeout: float | None = None,
     ) -> None:
-        """Ask the coordinator, and pass on its answer. Raises TransactionFailed; TimedOut or Unreachable without an answer."""
-        before = transaction.identity
-        try:
-            answer = self._connector.run(steps, timeout)
-        except (TimedOut, Unreachable):
-            raise
-        except KgctlError as error:
-            raise transaction.fail(error, _now_ms(), by_coordinator=True) from error
-        then(answer)
-        if transaction.identity != before:
-            self._sender.restart_sequences(is_known=transaction.identity.producer_id == before.producer_id)
+        """Commit offsets of a group with the transaction. Pass `consumer.group_metadata()`, so that older members are refused."""
+        self._call("send_offsets_to_transaction", self._face.offsets_call(offsets, group), timeout)
 
-    # --- sockets ---
+    def commit_transaction(self, timeout: float | None = None) -> None:
+        """Wait until all records are acknowledged, and commit them.
 
-    def _send_due(self, flush: bool) -> None:
-        if self._sender.stale and time.monotonic() >= self._lookup_at:
-            self._look_up_leaders()
-        if self._transaction is not None:
-            self._add_partitions(self._transaction)
-        for sending in self._sender.next_sends(self._leaders, _now_ms(), flush=flush):
-            if not self._sender.may_send(sending):
-                self._sender.hold_back(sending, _now_ms())
-                continue
-            if self._transaction is not None:
-                self._transaction.added(batch.partition for batch in sending.batches)
-            deadline = time.monotonic() + self._settings.sender.request_timeout_ms / 1000
-            response = ProduceResponse if self._settings.sender.acks else None
-            try:
-                link = self._link(sending.node, deadline)
-                link.connection.send(sending.request, link.version, response, deadline)
-            except KgctlError as error:
-                self._sender.on_failure(sending, error, _now_ms())
-                self._drop(sending.node, error)
-                continue
-            if response is None:
-                self._sender.on_sent_without_answer(sending)
-            else:
-                link.unanswered.append((sending, deadline))
+        Raises TransactionAbortable: abort it; ProducerFenced or another TransactionFailed: close the producer; OutcomeUnknown:
+        commit again.
+        """
+        self._call("commit_transaction", Transactions.begin_commit, timeout, commits=True)
 
-    def _link(self, node: Node, deadline: float) -> _Link:
-        link = self._links.get(node)
-        if link is None:
-            is_explicit = self._transaction is not None and not self._transaction.is_implicit
-            highest = EXPLICIT_PRODUCE_VERSION if is_explicit else MAX_PRODUCE_VERSION
-            link = self._links[node] = _Link(*self._connector.link(node, ProduceRequest, highest, deadline))
-        return link
+    def abort_transaction(self, timeout: float | None = None) -> None:
+        """Drop the records that were not sent, and abort the transaction."""
+        self._call("abort_transaction", Transactions.begin_abort, timeout)
 
-    def _receive_due(self, timeout: float, watch: Collection[int] = ()) -> set[int]:
-        """Receive answers until one arrives, the time is up or a descriptor of `watch` is readable; returns those."""
-        waiting = {link.connection: node for node, link in self._links.items() if link.unanswered}
-        arrived, readable = wait_for_answers(waiting, timeout, watch=watch)
-        for connection in arrived:
-            self._receive(waiting[connection])
-        self._drop_overdue()
-        self._count()
-        return readable
+    def _call(
+        self,
+        operation: str,
+        start: Callable[[Transactions], Outcome],
+        timeout: float | None,
+        *,
+        commits: bool = False,
+    ) -> None:
+        seconds = self._face.max_block_seconds if timeout is None else timeout
+        outcome = self._face.begin_call(start)
+        self._engine.wait(lambda: outcome.is_done, seconds)
+        self._face.end_call(outcome, operation, seconds, commits=commits)
 
-    def _receive(self, node: Node) -> None:
-        link = self._links[node]
-        sending, deadline = link.unanswered[0]
-        try:
-            _, response = link.connection.receive(deadline)
-        except KgctlError as error:
-            self._drop(node, error)
+    # --- the end ---
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is left, wait for it at most `timeout` seconds, abort an open transaction, and close all connections.
+
+        What is not acknowledged then fails with ProducerClosed. May be called again, and from callbacks, where it does not wait.
+        """
+        face, engine = self._face, self._engine
+        if engine.is_closed:
             return
-        link.unanswered.popleft()
-        assert isinstance(response, ProduceResponse)
-        self._sender.on_response(sending, response, _now_ms())
-
-    def _drop_overdue(self) -> None:
-        now = time.monotonic()
-        for node, link in list(self._links.items()):
-            if link.unanswered and link.unanswered[0][1] <= now:
-                self._drop(node, TimedOut(f"{node.endpoint}: no answer in time"))
-
-    def _drop(self, node: Node, error: KgctlError) -> None:
-        """Close the connection to a node; the requests in flight on it get no answer."""
-        link = self._links.pop(node, None)
-        if link is None:
-            return
-        link.connection.close()
-        for sending, _ in link.unanswered:
-            self._sender.on_failure(sending, error, _now_ms())
-
-    def _look_up_leaders(self) -> None:
-        """Look up the leader of each partition; again a little later if the cluster cannot be reached."""
-        wanted = [TopicPartition(self.topic, index) for index in range(self.partition_count)]
-        for partition in self._sender.stale:
-            self._connector.cluster.forget_leader(partition)
-        pause = _LOOKUP_PAUSES_SECONDS[min(self._failed_lookups, len(_LOOKUP_PAUSES_SECONDS) - 1)]
+        is_done = face.begin_close()
         try:
-            found = self._connector.run(
-                self._connector.cluster.leaders(wanted), self._settings.sender.request_timeout_ms / 1000
-            )
-        except (Unreachable, TimedOut):
-            self._failed_lookups += 1
-        else:
-            self._failed_lookups = 0
-            self._leaders = {partition: node for partition in wanted if isinstance(node := found[partition], Node)}
-            self._available = [partition.partition for partition in self._leaders] or list(range(self.partition_count))
-            self._sender.stale.clear()
-        self._lookup_at = time.monotonic() + pause
-
-    def _wait_seconds(self, timeout: float) -> float:
-        wake_at = self._sender.wake_at_ms()
-        if wake_at is not None:
-            due = (wake_at - _now_ms()) / 1000
-            timeout = min(timeout, due if due > 0 else _BLOCKED_WAIT_SECONDS)
-        if self._sender.stale:
-            timeout = min(timeout, max(0.0, self._lookup_at - time.monotonic()))
-        deadlines = [link.unanswered[0][1] for link in self._links.values() if link.unanswered]
-        return min([timeout, *(max(0.0, deadline - time.monotonic()) for deadline in deadlines)])
-
-
-def _now_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+            if not engine.is_inside() and engine.failure is None:
+                engine.wait(is_done, seconds_of(timeout))
+        finally:
+            face.force_close()
+            engine.close()
+            face.interceptors.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.light_dataclasses import dataclass, field
-from kgctl.client.producer.sender import Delivery
+from kgctl.client.producer.core.batch import Batch
 from kgctl.model.topic_partition import TopicPartition
 
 
@@ -30,12 +30,13 @@ class Tally:
         """Keys and values, uncompressed."""
         return sum(one.payload_bytes for one in self.partitions.values())
 
-    def add(self, delivery: Delivery) -> None:
-        batch, base = delivery.batch, delivery.base_offset
+    def add(self, batch: Batch) -> None:
+        """Count a batch that was acknowledged."""
         one = self.partitions.setdefault(batch.partition, PartitionTally())
-        one.records += len(batch.records)
-        one.payload_bytes += sum(len(record.key or b"") + len(record.value or b"") for record in batch.records)
+        one.records += batch.count
+        one.payload_bytes += sum(size for _, size in batch.tags or ())
+        base = batch.base_offset
         if base >= 0:
-            last = base + len(batch.records) - 1
+            last = base + batch.count - 1
             one.first_offset = base if one.first_offset is None else min(one.first_offset, base)
             one.last_offset = last if one.last_offset is None else max(one.last_offset, last)

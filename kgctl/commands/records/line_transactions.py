@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.producer.transaction import OutcomeUnknown, TransactionFailed
+from kgctl.client.producer.core.errors import OutcomeUnknown, TransactionFailed
 from kgctl.model.records import ProducedTransactions
 
 if TYPE_CHECKING:
-    from kgctl.client.producer.producer import Producer
-    from kgctl.client.producer.transaction import TransactionSettings
+    from kgctl.client.producer.core.states import TransactionSettings
+    from kgctl.client.producer.counting import CountingProducer
 
 COMMITTED, ABORTED, TIMES_OUT, UNKNOWN = "committed", "aborted", "times out", "unknown"
 
@@ -28,7 +28,7 @@ class LineTransactions:
 
     def __init__(
         self,
-        producer: Producer,
+        producer: CountingProducer,
         settings: TransactionSettings,
         timeout: float,
         *,
@@ -48,7 +48,7 @@ class LineTransactions:
     def add(self, line: int) -> None:
         """The next record, from this line, is part of the transaction."""
         if not self._count:
-            self._producer.begin_transaction(self._timeout)
+            self._producer.begin_transaction()
             self._began, self._first_line = time.monotonic(), line
         self._count += 1
         self._last_line = line

@@ -14,9 +14,12 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import Settings, settings
 
 if TYPE_CHECKING:
-    from kgctl.client.producer.producer import Producer, ProducerSettings
+    from kgctl.client.admin.open_topic import OpenedTopic
+    from kgctl.client.net.connector import ConnectionSettings
+    from kgctl.client.producer.core.states import TransactionSettings
+    from kgctl.client.producer.counting import CountingProducer
     from kgctl.client.producer.records import Headers, OutgoingRecord
-    from kgctl.client.producer.transaction import TransactionSettings
+    from kgctl.client.producer.shared_face import ProducerSettings
     from kgctl.commands.records.input_lines import LineReader
     from kgctl.commands.records.line_transactions import LineTransactions
     from kgctl.model.records import Produced
@@ -73,9 +76,17 @@ def produce(
             "--partition",
             min=0,
             metavar="N",
-            help="Write all records to this partition. [default: by key, as Kafka's Java client]",
+            help="Write all records to this partition. [default: as --partitioner]",
         ),
     ] = None,
+    partitioner: Annotated[
+        str,
+        typer.Option(
+            "--partitioner",
+            metavar="NAME|MODULE:NAME",
+            help="default (by key, as Kafka's Java client), sticky, round-robin, or a function of a Python module.",
+        ),
+    ] = "default",
     compression: Annotated[
         Compression,
         typer.Option(
@@ -153,9 +164,10 @@ def produce(
     older producer with the same id is fenced. The input must end before --transaction-timeout, unless
     --transaction-records or --transaction-seconds divides it.
     """
-    from kgctl.client.net.connector import Connector
-    from kgctl.client.producer.producer import Producer
-    from kgctl.commands.records.produce_run import send_in_transactions, send_lines
+    from kgctl.client.producer.counting import CountingProducer
+    from kgctl.client.producer.partitioners import load_partitioner
+    from kgctl.commands.records.produce_run import Lines, send_in_transactions, send_lines
+    from kgctl.commands.shared.interruption import Interruption
     from kgctl.render import note
 
     chosen = settings(ctx)
@@ -165,35 +177,45 @@ def produce(
         transactional_id, transaction_records, transaction_seconds, transaction_timeout, acks, idempotence
     )
     connection = chosen.connection()
-    connector = Connector(connection)
-    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection.timeout, transaction)
-    producer = Producer(connector, topic, options)
-    transactions = None
-    if transaction is not None:
-        from kgctl.commands.records.line_transactions import LineTransactions
-
-        transactions = LineTransactions(
-            producer, transaction, connection.timeout, records=transaction_records, seconds=transaction_seconds
-        )
+    options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection, transaction)
+    choose = load_partitioner(partitioner)
+    opened = _open_topic(connection, topic, partition)
+    if opened.was_created:
+        note(created_note(topic, opened.partition_count))
 
     def record_of(line: bytes, number: int) -> OutgoingRecord | None:
         return None if json and not line.strip() else _complete(read(line, number), headers, partition)
 
-    try:
-        producer.open(connection.timeout)
-        if producer.has_created_topic:
-            note(created_note(topic, producer.partition_count))
-        producer.check_partition(partition)
+    interruption = Interruption()
+    with CountingProducer(connection, options, partitioner=choose, waits=interruption.may_interrupt) as producer:
+        lines = Lines(topic, opened.partition_count, record_of, interruption)
+        transactions = None
+        if transaction is not None:
+            from kgctl.commands.records.line_transactions import LineTransactions
+
+            producer.producer.init_transactions(connection.timeout)
+            transactions = LineTransactions(
+                producer, transaction, connection.timeout, records=transaction_records, seconds=transaction_seconds
+            )
         try:
             if transactions is None:
-                send_lines(producer, record_of)
+                send_lines(producer, lines)
             else:
-                send_in_transactions(producer, record_of, transactions)
+                send_in_transactions(producer, lines, transactions)
         finally:
-            _show_summary(summary(producer, transactions), transactions, chosen)
-    finally:
-        producer.close()
-        connector.close()
+            _show_summary(summary(topic, producer, transactions), transactions, chosen)
+
+
+def _open_topic(connection: ConnectionSettings, topic: str, partition: int | None) -> OpenedTopic:
+    from kgctl.client.admin.open_topic import open_topic
+    from kgctl.client.net.connector import Connector
+    from kgctl.client.net.errors import missing_partition
+
+    with Connector(connection) as connector:
+        opened = connector.run(open_topic(connector.cluster, topic))
+    if partition is not None and partition >= opened.partition_count:
+        raise missing_partition(topic, partition, opened.partition_count)
+    return opened
 
 
 def created_note(topic: str, partition_count: int) -> str:
@@ -202,7 +224,7 @@ def created_note(topic: str, partition_count: int) -> str:
     return f"Topic {topic!r} did not exist; the broker created it with {partitions}."
 
 
-def summary(producer: Producer, transactions: LineTransactions | None) -> Produced:
+def summary(topic: str, producer: CountingProducer, transactions: LineTransactions | None) -> Produced:
     """The records that were acknowledged so far, with acks=0 sent, in transactions committed."""
     from kgctl.model.records import Produced, ProducedPartition
 
@@ -211,7 +233,7 @@ def summary(producer: Producer, transactions: LineTransactions | None) -> Produc
         for where, one in sorted(producer.tally.partitions.items())
     )
     return Produced(
-        producer.topic,
+        topic,
         producer.tally.records,
         producer.tally.payload_bytes,
         producer.is_acknowledged,
@@ -269,7 +291,7 @@ def _transaction(
     acks: Acks,
     idempotence: bool,
 ) -> TransactionSettings | None:
-    from kgctl.client.producer.transaction import TransactionSettings
+    from kgctl.client.producer.core.states import TransactionSettings
 
     only_one({"--transaction-records": records, "--transaction-seconds": seconds})
     if transactional_id is None:
@@ -296,21 +318,33 @@ def _producer_settings(
     idempotence: bool,
     batch_size: int,
     linger_ms: int,
-    timeout: float,
+    connection: ConnectionSettings,
     transaction: TransactionSettings | None,
 ) -> ProducerSettings:
     from broker.protocol.compression import Codec
-    from kgctl.client.producer.producer import ProducerSettings
-    from kgctl.client.producer.sender import ALL, SenderSettings
+    from kgctl.client.network.settings import NetworkSettings
+    from kgctl.client.producer.core.accumulator import AccumulatorSettings
+    from kgctl.client.producer.core.client import CoreSettings
+    from kgctl.client.producer.core.sender import ALL, SenderSettings
+    from kgctl.client.producer.shared_face import ProducerSettings
 
     number = ALL if acks is Acks.ALL else int(acks.value)
-    timeout_ms = int(timeout * 1000)
+    is_idempotent = idempotence and number == ALL
+    timeout_ms = int(connection.timeout * 1000)
+    request_timeout_ms = max(1, timeout_ms // 2)
+    accumulator = AccumulatorSettings(batch_size, linger_ms, Codec[compression.name], delivery_timeout_ms=timeout_ms)
     sender = SenderSettings(
         acks=number,
-        idempotent=idempotence and number == ALL,
-        request_timeout_ms=max(1, timeout_ms // 2),
+        request_timeout_ms=request_timeout_ms,
         delivery_timeout_ms=timeout_ms,
+        keeps_order=not is_idempotent and number != 0,
         record_noun="line",
     )
-    codec = Codec[compression.name]
-    return ProducerSettings(codec, batch_size, linger_ms, sender=sender, transaction=transaction)
+    core = CoreSettings(is_idempotent=is_idempotent, accumulator=accumulator, sender=sender, transaction=transaction)
+    network = NetworkSettings(
+        client_id=connection.client_id,
+        request_timeout_ms=request_timeout_ms,
+        max_in_flight_requests_per_connection=5,
+        read_only=connection.read_only,
+    )
+    return ProducerSettings(core, network, max_block_ms=timeout_ms)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import selectors
 import sys
-import time
 from collections.abc import Callable
 from typing import TypeAlias
 
 import typer
 
+from broker.light_dataclasses import dataclass
 from kgctl.client.net.errors import KgctlError, missing_partition
-from kgctl.client.producer.producer import Producer
+from kgctl.client.producer.counting import CountingProducer
 from kgctl.client.producer.records import OutgoingRecord
 from kgctl.commands.records.input_lines import BadLine, LineSplitter
 from kgctl.commands.records.line_transactions import LineTransactions
@@ -19,7 +20,6 @@ from kgctl.commands.shared.interruption import Interrupted, Interruption
 from kgctl.render import note
 
 _PIECE_BYTES = 65_536
-_UNBOUNDED_SECONDS = 86_400.0
 # The broker decides what is too large for a topic; this bounds the memory of kgctl.
 _MAX_LINE_BYTES = 33_554_432
 
@@ -27,12 +27,22 @@ _MAX_LINE_BYTES = 33_554_432
 Reader: TypeAlias = Callable[[bytes, int], OutgoingRecord | None]
 
 
-def send_lines(producer: Producer, read: Reader) -> None:
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How lines become records of a topic. `partition_count` is that of the topic."""
+
+    topic: str
+    partition_count: int
+    read: Reader
+    interruption: Interruption
+
+
+def send_lines(producer: CountingProducer, lines: Lines) -> None:
     """Send all lines. What was read before a bad line or a signal is sent; Ctrl-C ends typed input as Ctrl-D does."""
-    with Interruption() as interruption:
+    with lines.interruption as interruption:
         source = _Stdin(interruption)
         try:
-            _send_each(producer, read, source, interruption, None)
+            _send_each(producer, lines, source, None)
         except BadLine:
             producer.flush()
             raise
@@ -44,24 +54,18 @@ def send_lines(producer: Producer, read: Reader) -> None:
             raise typer.Exit(128 + interruption.signal)
 
 
-def send_in_transactions(producer: Producer, read: Reader, transactions: LineTransactions) -> None:
+def send_in_transactions(producer: CountingProducer, lines: Lines, transactions: LineTransactions) -> None:
     """Send all lines in transactions. A bad line, an error or a signal aborts the open one."""
-    with Interruption() as interruption, transactions.aborting():
+    with lines.interruption as interruption, transactions.aborting():
         try:
-            _send_each(producer, read, _Stdin(interruption), interruption, transactions)
+            _send_each(producer, lines, _Stdin(interruption), transactions)
         except Interrupted:
             assert interruption.signal is not None
             raise typer.Exit(128 + interruption.signal) from None
         transactions.finish()
 
 
-def _send_each(
-    producer: Producer,
-    read: Reader,
-    source: _Stdin,
-    interruption: Interruption,
-    transactions: LineTransactions | None,
-) -> None:
+def _send_each(producer: CountingProducer, lines: Lines, source: _Stdin, transactions: LineTransactions | None) -> None:
     splitter = LineSplitter(_MAX_LINE_BYTES)
     while not source.has_ended:
         if not source.wait(producer, transactions.seconds_left() if transactions else None):
@@ -70,18 +74,17 @@ def _send_each(
             continue
         piece = source.read()
         for number, line in splitter.feed(piece) if piece else splitter.finish():
-            record = read(line, number)
+            record = lines.read(line, number)
             if record is None:
                 continue
-            _check_partition(record, producer)
+            if record.partition is not None and record.partition >= lines.partition_count:
+                raise BadLine(number, str(missing_partition(lines.topic, record.partition, lines.partition_count)))
             if transactions is not None:
                 transactions.add(number)
-            while not producer.send(record):
-                producer.poll(1.0, watch=[interruption.fileno])
-                _check_signal(interruption)
+            producer.send(lines.topic, record)
             if transactions is not None:
                 transactions.commit_due()
-                _check_signal(interruption)
+                _check_signal(lines.interruption)
 
 
 def _check_signal(interruption: Interruption) -> None:
@@ -89,14 +92,8 @@ def _check_signal(interruption: Interruption) -> None:
         raise Interrupted
 
 
-def _check_partition(record: OutgoingRecord, producer: Producer) -> None:
-    count = producer.partition_count
-    if record.partition is not None and record.partition >= count:
-        raise BadLine(record.number, str(missing_partition(producer.topic, record.partition, count)))
-
-
 class _Stdin:
-    """Reads stdin without blocking the producer."""
+    """Reads stdin, and notices a signal or a failure of the producer while there is nothing to read."""
 
     def __init__(self, interruption: Interruption) -> None:
         self._interruption = interruption
@@ -111,21 +108,22 @@ class _Stdin:
         if self.is_terminal:
             note("Type one record per line; end with Ctrl-D.")
 
-    def wait(self, producer: Producer, timeout: float | None) -> bool:
+    def wait(self, producer: CountingProducer, timeout: float | None) -> bool:
         """Whether there is something to read within `timeout` seconds. Raises Interrupted after a signal."""
         if self._fileno is None:
-            producer.poll(0)
             return True
-        watch = [self._fileno, self._interruption.fileno]
-        deadline = time.monotonic() + (_UNBOUNDED_SECONDS if timeout is None else timeout)
-        ready: set[int] = set()
-        while not ready:
-            left = deadline - time.monotonic()
-            if left <= 0 and timeout is not None:
-                return False
-            ready = producer.poll(max(0.0, left), watch=watch)
+        with selectors.DefaultSelector() as selector:
+            for watched in (self._interruption.fileno, producer.fileno):
+                selector.register(watched, selectors.EVENT_READ)
+            is_file = False
+            try:
+                selector.register(self._fileno, selectors.EVENT_READ)
+            except PermissionError:  # it is always readable
+                is_file = True
+            is_ready = bool(selector.select(0 if is_file else timeout)) or is_file
         _check_signal(self._interruption)
-        return True
+        producer.check()
+        return is_ready
 
     def read(self) -> bytes:
         """The next bytes; b"" at the end."""

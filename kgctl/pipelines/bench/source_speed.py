@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, from_row
-from kgctl.client.producer.producer import Producer, ProducerSettings
+from kgctl.client.producer.core.accumulator import AccumulatorSettings
+from kgctl.client.producer.core.client import CoreSettings
+from kgctl.client.producer.counting import CountingProducer
 from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.contexts.connecting import connection_at
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import FAST
@@ -52,18 +54,12 @@ def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value
         (made,) = admin.create_topics([topic], partitions=partitions)
         if made.error is not None:
             raise from_row(made.error)
-    connector = Connector(connection)
-    producer = Producer(connector, topic, ProducerSettings(batch_bytes=_BATCH_BYTES))
-    try:
-        producer.open(30.0)
+    settings = ProducerSettings(CoreSettings(accumulator=AccumulatorSettings(_BATCH_BYTES)))
+    with CountingProducer(connection, settings) as producer:
         for number in range(records):
             record = OutgoingRecord(b"%0*d" % (value_bytes, number), b"%d" % (number % 10_000), (), number % partitions)
-            while not producer.send(record):
-                producer.poll(1.0)
+            producer.send(topic, record)
         producer.flush()
-    finally:
-        producer.close()
-        connector.close()
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""Writes rows to topics with one idempotent producer per topic."""
+"""Writes rows to topics with an idempotent producer."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from broker.protocol.compression import Codec
-from kgctl.client.net.connector import Connector
-from kgctl.client.producer.producer import Producer, ProducerSettings
+from kgctl.client.net.errors import missing_partition
+from kgctl.client.network.settings import NetworkSettings
+from kgctl.client.producer.core.accumulator import AccumulatorSettings
+from kgctl.client.producer.core.client import CoreSettings
+from kgctl.client.producer.counting import CountingProducer
+from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.pipelines.source.options import WriteOptions
 from kgctl.pipelines.source.values import Columns, records_of
 
+_BATCH_BYTES = 65_536
 _OPEN_SECONDS = 30.0
-_RECORDS_BETWEEN_POLLS = 200
 
 
 def write_rows(options: WriteOptions, columns: Columns, batches: Iterable[pa.RecordBatch]) -> int:
     """Return the number of records when all are acknowledged. At least once: a repeated task writes its rows again."""
-    producers: dict[str, Producer] = {}
-    connector = Connector(options.connection)
-    count = 0
-    try:
+    settings = ProducerSettings(
+        CoreSettings(accumulator=AccumulatorSettings(_BATCH_BYTES, codec=options.codec)),
+        NetworkSettings(client_id=options.connection.client_id, max_in_flight_requests_per_connection=5),
+    )
+    counts: dict[str, int] = {}
+    number = 0
+    with CountingProducer(options.connection, settings) as producer:
         for batch in batches:
-            for topic, record in records_of(batch, columns, options.topic, count + 1):
-                producer = producers.get(topic)
-                if producer is None:
-                    producer = producers[topic] = _open(connector, topic, options.codec)
-                producer.check_partition(record.partition)
-                while not producer.send(record):
-                    producer.poll(1.0)
-                count += 1
-                if count % _RECORDS_BETWEEN_POLLS == 0:
-                    producer.poll(0)
-        for producer in producers.values():
-            producer.flush()
-        return sum(producer.tally.records for producer in producers.values())
-    finally:
-        for producer in producers.values():
-            producer.close()
-        connector.close()
-
-
-def _open(connector: Connector, topic: str, codec: Codec) -> Producer:
-    producer = Producer(connector, topic, ProducerSettings(codec=codec))
-    producer.open(_OPEN_SECONDS)
-    return producer
+            for topic, record in records_of(batch, columns, options.topic, number + 1):
+                count = counts.get(topic)
+                if count is None:
+                    count = counts[topic] = len(producer.producer.partitions_for(topic, _OPEN_SECONDS))
+                if record.partition is not None and record.partition >= count:
+                    raise missing_partition(topic, record.partition, count)
+                producer.send(topic, record)
+                number += 1
+        producer.flush()
+        return producer.tally.records

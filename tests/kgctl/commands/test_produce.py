@@ -88,6 +88,17 @@ def test_keys_have_the_partitions_of_librdkafkas_java_partitioner(kgctl: Kgctl) 
     assert len(set(ours.values())) == 5
 
 
+def test_a_partitioner_by_name_chooses_partitions(kgctl: Kgctl) -> None:
+    topic = made(kgctl, 3)
+    lines = "".join(f"same:{n}\n" for n in range(6))
+    words = ("--key-separator", ":", "--partitioner", "round-robin", "-o", "json")
+    rows = json.loads(kgctl("produce", topic, *words, text=lines).stdout)["rows"][0]["partitions"]
+    assert [(row["partition"], row["records"]) for row in rows] == [(0, 2), (1, 2), (2, 2)]
+    refused = kgctl("produce", topic, "--partitioner", "no.such:thing", text="a\n")
+    assert refused.exit_code == 2
+    assert "cannot load partitioner 'no.such:thing': ModuleNotFoundError" in refused.stderr
+
+
 def test_json_lines_set_every_field_of_a_record(kgctl: Kgctl) -> None:
     topic = made(kgctl, 2)
     line = {

@@ -1,9 +1,8 @@
-"""The sender against a model broker that checks sequences as Kafka does and loses requests and responses on demand."""
+"""What the sender makes of answers: done, again in order, or failed; after Kafka's SenderTest."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,420 +10,591 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.produce import ProduceResponse
-from broker.protocol.record_batch import Record, build_batch, decode_records, parse_header
-from kgctl.client.net.cluster import Node
-from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable
-from kgctl.client.producer.accumulator import RecordAccumulator
-from kgctl.client.producer.records import Batch, OutgoingRecord
-from kgctl.client.producer.sender import Sender, SenderSettings, Sending
-from kgctl.exit_codes import exit_code_of
-from kgctl.model.topic_partition import TopicPartition
+from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kgctl.client.producer.core.batch import Delivery, ProducerIdentity
+from tests.harness.client_script import Request
+from tests.harness.producing import NOT_LEADER, PRODUCER_ID, Scene, code_name
 
-P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
-NODE, OTHER = Node(1, "n1", 9092), Node(2, "n2", 9092)
-LEADERS = {P0: NODE, P1: NODE}
-LOST = Unreachable("the connection broke")
+OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+RETRIABLE = ErrorCode.NOT_ENOUGH_REPLICAS
 
 
-def encode(batch: Batch) -> bytes:
-    records = [Record(n, 0, None, record.value, ()) for n, record in enumerate(batch.records)]
-    return build_batch(records, producer_id=1, producer_epoch=0, base_sequence=batch.base_sequence)
+def pipelined(**options: int | bool) -> Scene:
+    """A partition of which the broker has one record: its next sequences are in flight together."""
+    scene = Scene(batch_bytes=1, delivery_timeout_ms=options.pop("delivery_timeout_ms", 60_000), **options)  # type: ignore[arg-type]
+    scene.batch_of(b"first")
+    scene.answer()
+    return scene
 
 
-def make(batch_bytes: int = 100, **options: int | bool) -> tuple[RecordAccumulator, Sender]:
-    gathered = RecordAccumulator(batch_bytes, linger_ms=0, buffer_bytes=1 << 20)
-    return gathered, Sender(gathered, SenderSettings(retry_backoff_ms=10, **options), encode)  # type: ignore[arg-type]
+def codes(deliveries: list[Delivery]) -> list[str | None]:
+    assert all(one.done() for one in deliveries)
+    return [code_name(one.error()) for one in deliveries]
 
 
-def append(gathered: RecordAccumulator, *values: str, partition: TopicPartition = P0, now_ms: int = 0) -> None:
-    for number, value in enumerate(values, 1):
-        gathered.append(partition, OutgoingRecord(value.encode(), number=number), now_ms)
+# --- plain ---
+
+
+def test_an_acknowledged_record_has_its_offset_and_the_time_of_the_broker() -> None:
+    scene = Scene()
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(offset=42, log_append_time_ms=1234)
+    assert delivery.result(0) == ("orders", 0, 42, 1234)
+
+
+def test_each_record_of_a_batch_has_an_offset() -> None:
+    scene = Scene(linger_ms=5)
+    deliveries = [scene.send(b"%d" % number) for number in range(3)]
+    scene.sleep(5)
+    scene.answer(offset=7)
+    assert [one.result(0).offset for one in deliveries] == [7, 8, 9]
+
+
+def test_a_lost_connection_is_retried_until_retries_are_used_up() -> None:
+    scene = Scene(idempotent=False, retries=1, delivery_timeout_ms=60_000)
+    (delivery,) = scene.batch_of(b"a")
+    scene.disconnect()
+    scene.sleep(500)
+    scene.disconnect()
+    scene.sleep(500)
+    assert codes([delivery]) == ["UNREACHABLE"]
+    assert scene.produced == []
+
+
+def test_an_error_that_no_retry_helps_fails_the_batch() -> None:
+    scene = Scene(idempotent=False)
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    assert codes([delivery]) == ["TOPIC_AUTHORIZATION_FAILED"]
+    assert "not authorised for WRITE on topic orders" in str(delivery.error())
+
+
+def test_without_acknowledgements_a_record_is_done_once_it_is_written() -> None:
+    scene = Scene(idempotent=False, acks=0)
+    (delivery,) = scene.batch_of(b"a")
+    assert delivery.result(0).offset == -1
+    (request,) = scene.script.sent(ProduceRequest)
+    assert request.acks == 0
+
+
+def test_without_sequences_a_partition_has_one_batch_in_flight_and_stays_in_order() -> None:
+    scene = Scene(idempotent=False, keeps_order=True, batch_bytes=1, nodes=2, delivery_timeout_ms=60_000)
+    scene.batch_of(b"a")
+    scene.batch_of(b"b")
+    scene.script.leaders["orders", 0] = (2, 1)
+    scene.answer(NOT_LEADER)
+    scene.sleep(200)
+    assert [(one.values, one.request.endpoint.host) for one in scene.produced] == [([b"a"], "host2")]
+    scene.answer()
+    assert scene.values == [[b"b"]]
+
+
+def test_a_refused_record_fails_with_its_own_error_and_the_others_with_a_hint() -> None:
+    scene = Scene(linger_ms=5)
+    deliveries = [scene.send(b"%d" % number) for number in range(2)]
+    scene.sleep(5)
+    rows = [ProduceResponse.RecordError(batch_index=1, batch_index_error_message="too sour")]
+    scene.answer(ErrorCode.INVALID_RECORD, record_errors=rows)
+    assert "another record of the batch" in str(deliveries[0].error())
+    assert "too sour" in str(deliveries[1].error())
+    assert codes(deliveries) == ["INVALID_RECORD", "INVALID_RECORD"]
+
+
+def test_the_message_of_the_broker_is_in_the_error() -> None:
+    scene = Scene()
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(ErrorCode.INVALID_REQUEST, error_message="bad moon")
+    assert "bad moon" in str(delivery.error())
+
+
+def test_a_node_that_is_not_ready_gets_its_records_later() -> None:
+    scene = Scene(delivery_timeout_ms=60_000)
+    scene.script.down.add(scene.script.endpoint(1))
+    scene.script.break_node(scene.script.endpoint(1))
+    scene.batch_of(b"a")
+    scene.sleep(200)
+    assert scene.produced == []
+    scene.script.down.clear()
+    scene.sleep(2000)
+    assert scene.values == [[b"a"]]
+
+
+def test_no_more_requests_are_in_flight_than_allowed() -> None:
+    scene = pipelined(max_in_flight=3)
+    for number in range(6):
+        scene.batch_of(b"%d" % number)
+    assert scene.sequences == [1, 2, 3]
+    scene.answer()
+    assert scene.sequences == [2, 3, 4]
+
+
+def test_a_topic_without_use_is_forgotten_and_asked_for_again() -> None:
+    scene = Scene()
+    scene.sleep(400_000)
+    assert scene.core.metadata.partition_count("orders") is None
+    scene.send()
+    scene.turn()
+    scene.sleep(100)
+    assert scene.values == [[b"value"]]
+
+
+def test_a_partition_without_a_leader_waits_for_one() -> None:
+    scene = Scene(delivery_timeout_ms=60_000)
+    scene.script.leaders["orders", 0] = (-1, 1)
+    scene.core.metadata.request_update()
+    scene.sleep(100)
+    scene.batch_of(b"a")
+    assert scene.produced == []
+    scene.script.leaders["orders", 0] = (1, 2)
+    scene.sleep(5000)
+    assert scene.values == [[b"a"]]
+
+
+# --- idempotence ---
+
+
+def test_a_producer_id_is_asked_for_before_the_first_record_leaves() -> None:
+    scene = Scene(answers_initialization=False)
+    assert scene.script.sent(InitProducerIdRequest) == []
+    scene.batch_of(b"a")
+    assert scene.produced == []
+    (request,) = scene.script.requests(InitProducerIdRequest)
+    scene.script.answer(request, InitProducerIdResponse(producer_id=9, producer_epoch=1))
+    scene.turn()
+    (sent,) = scene.produced
+    assert (sent.header.producer_id, sent.header.producer_epoch, sent.sequence) == (9, 1, 0)
+
+
+def test_a_refused_initialization_fails_what_waits_and_the_next_record_asks_again() -> None:
+    scene = Scene(answers_initialization=False)
+    refused = InitProducerIdResponse(
+        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, producer_id=-1, producer_epoch=-1
+    )
+    (first,) = scene.batch_of(b"a")
+    (request,) = scene.script.requests(InitProducerIdRequest)
+    scene.script.answer(request, refused)
+    scene.turn()
+    assert codes([first]) == ["CLUSTER_AUTHORIZATION_FAILED"]
+    scene.batch_of(b"b")
+    (request,) = scene.script.requests(InitProducerIdRequest)
+    scene.script.answer(request, InitProducerIdResponse(producer_id=9, producer_epoch=0))
+    scene.turn()
+    assert scene.values == [[b"b"]]
+
+
+def test_until_the_broker_knows_the_producer_a_partition_has_one_batch_in_flight() -> None:
+    scene = Scene(batch_bytes=1)
+    for value in (b"a", b"b", b"c"):
+        scene.batch_of(value)
+    assert scene.sequences == [0]
+    scene.answer()
+    assert scene.sequences == [1, 2]
+
+
+def test_batches_in_flight_that_fail_are_sent_again_one_by_one_in_order() -> None:
+    scene = pipelined()
+    for value in (b"a", b"b", b"c"):
+        scene.batch_of(value)
+    scene.answer(NOT_LEADER)
+    scene.answer(OUT_OF_ORDER)
+    scene.answer(OUT_OF_ORDER)
+    sent = []
+    for _ in range(3):
+        scene.sleep(300)
+        sent.append((scene.sequences, scene.values))
+        scene.answer()
+    assert sent == [([1], [[b"a"]]), ([2], [[b"b"]]), ([3], [[b"c"]])]
+
+
+def test_answers_out_of_order_leave_the_records_in_order() -> None:
+    scene = pipelined()
+    deliveries = [scene.batch_of(value)[0] for value in (b"a", b"b", b"c")]
+    scene.answer(RETRIABLE)
+    scene.answer(OUT_OF_ORDER)
+    scene.answer(OUT_OF_ORDER)
+    scene.sleep(300)
+    assert scene.sequences == [1]
+    new = scene.batch_of(b"d")
+    assert scene.sequences == [1]
+    for _ in range(4):
+        scene.answer()
+        scene.sleep(300)
+    assert codes(deliveries + new) == [None] * 4
+
+
+def test_a_refused_batch_moves_the_sequences_of_those_after_it_to_a_new_epoch() -> None:
+    scene = pipelined()
+    first, second = scene.batch_of(b"a") + scene.batch_of(b"b")
+    scene.answer(ErrorCode.MESSAGE_TOO_LARGE)
+    scene.answer(OUT_OF_ORDER)
+    scene.sleep(300)
+    (again,) = scene.produced
+    assert (again.header.producer_epoch, again.sequence, again.values) == (1, 0, [b"b"])
+    scene.answer()
+    assert codes([first, second]) == ["MESSAGE_TOO_LARGE", None]
+
+
+def test_a_gap_in_the_log_begins_a_new_epoch() -> None:
+    scene = pipelined()
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(OUT_OF_ORDER)
+    scene.sleep(300)
+    (again,) = scene.produced
+    assert (again.header.producer_epoch, again.sequence) == (1, 0)
+    scene.answer()
+    assert codes([delivery]) == [None]
+
+
+def test_an_epoch_that_is_used_up_is_followed_by_a_new_producer_id() -> None:
+    scene = pipelined()
+    assert scene.core.producer is not None
+    scene.core.producer.identity = ProducerIdentity(PRODUCER_ID, 32_767)
+    (delivery,) = scene.batch_of(b"a")
+    scene.epoch = 40
+    scene.answer(OUT_OF_ORDER)
+    scene.sleep(300)
+    (again,) = scene.produced
+    assert (again.header.producer_epoch, again.sequence) == (41, 0)
+    scene.answer()
+    assert codes([delivery]) == [None]
+
+
+def test_a_duplicate_that_the_broker_no_longer_remembers_is_a_success_without_an_offset() -> None:
+    scene = pipelined()
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+    assert delivery.result(0).offset == -1
+
+
+def test_a_producer_that_retention_has_removed_begins_a_new_epoch() -> None:
+    scene = pipelined()
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=10)
+    scene.sleep(300)
+    (again,) = scene.produced
+    assert (again.header.producer_epoch, again.sequence) == (1, 0)
+    scene.answer()
+    assert codes([delivery]) == [None]
+
+
+def test_an_unknown_producer_without_a_log_start_is_asked_again() -> None:
+    scene = pipelined()
+    scene.batch_of(b"a")
+    scene.answer(ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=-1)
+    scene.sleep(300)
+    (again,) = scene.produced
+    assert (again.header.producer_epoch, again.sequence) == (0, 1)
+
+
+def test_sequences_count_the_records_of_each_partition() -> None:
+    scene = Scene(partitions=2, linger_ms=5)
+    for partition in (0, 0, 1):
+        scene.send(partition=partition)
+    scene.sleep(5)
+    scene.answer_all()
+    for partition in (0, 1):
+        scene.send(partition=partition)
+    scene.sleep(5)
+    assert {one.partition: one.sequence for one in scene.produced} == {0: 2, 1: 1}
+
+
+def test_sequences_wrap_around_to_zero() -> None:
+    scene = pipelined()
+    assert scene.core.producer is not None
+    lane = next(iter(scene.core.producer.lanes.values()))
+    lane.next_position = lane.acked_end = 2**31 - 1
+    scene.batch_of(b"a")
+    scene.batch_of(b"b")
+    assert scene.sequences == [2**31 - 1, 0]
+
+
+# --- expiry ---
+
+
+def test_a_batch_that_was_never_sent_leaves_no_doubt_about_sequences() -> None:
+    scene = Scene(delivery_timeout_ms=1000, request_timeout_ms=60_000, batch_bytes=1)
+    scene.batch_of(b"first")
+    scene.answer()
+    scene.script.down.add(scene.script.endpoint(1))
+    scene.script.break_node(scene.script.endpoint(1))
+    (lost,) = scene.batch_of(b"lost")
+    scene.sleep(1000)
+    assert codes([lost]) == ["TIMED_OUT"]
+    scene.script.down.clear()
+    scene.sleep(3000)
+    scene.batch_of(b"next")
+    (sent,) = scene.produced
+    assert (sent.header.producer_epoch, sent.sequence) == (0, 1)
+
+
+def test_after_an_expired_batch_that_was_sent_a_later_success_shows_that_it_was_written() -> None:
+    scene = pipelined(delivery_timeout_ms=1000, request_timeout_ms=900)
+    (lost,) = scene.batch_of(b"lost")
+    scene.sleep(500)
+    (kept,) = scene.batch_of(b"kept")
+    scene.sleep(200)
+    scene.disconnect()
+    scene.script.down.add(scene.script.endpoint(1))
+    scene.sleep(300)
+    assert codes([lost]) == ["UNREACHABLE"]
+    scene.script.down.clear()
+    while not scene.produced:
+        scene.sleep(20)
+    assert (scene.sequences, scene.values) == ([2], [[b"kept"]])
+    scene.answer()
+    assert codes([kept]) == [None]
+    scene.batch_of(b"next")
+    assert [(one.header.producer_epoch, one.sequence) for one in scene.produced] == [(0, 3)]
+
+
+def test_nothing_new_is_sent_while_the_fate_of_an_expired_batch_is_open() -> None:
+    scene = pipelined(delivery_timeout_ms=1000, request_timeout_ms=60_000)
+    (lost,) = scene.batch_of(b"lost")
+    scene.sleep(500)
+    scene.batch_of(b"kept")
+    scene.sleep(500)
+    assert codes([lost]) == ["TIMED_OUT"]
+    scene.batch_of(b"new")
+    assert scene.values == [[b"lost"], [b"kept"]]
+    scene.answer()
+    assert scene.values == [[b"kept"]]
+    scene.answer()
+    assert (scene.sequences, scene.values) == ([3], [[b"new"]])
+
+
+def test_after_an_expired_batch_a_gap_begins_a_new_epoch() -> None:
+    scene = pipelined(delivery_timeout_ms=1000, request_timeout_ms=900)
+    (lost,) = scene.batch_of(b"lost")
+    scene.sleep(100)
+    scene.answer(RETRIABLE)
+    scene.script.down.add(scene.script.endpoint(1))
+    scene.script.break_node(scene.script.endpoint(1))
+    scene.sleep(1000)
+    assert codes([lost]) == ["NOT_ENOUGH_REPLICAS"] or codes([lost]) == ["TIMED_OUT"]
+    (new,) = scene.batch_of(b"new")
+    scene.script.down.clear()
+    while not scene.produced:
+        scene.sleep(20)
+    (sent,) = scene.produced
+    assert (sent.header.producer_epoch, sent.sequence) == (1, 0)
+    scene.answer()
+    assert codes([new]) == [None]
+
+
+def test_a_late_answer_to_an_expired_batch_changes_nothing() -> None:
+    scene = Scene(delivery_timeout_ms=500, request_timeout_ms=60_000)
+    (delivery,) = scene.batch_of(b"a")
+    scene.sleep(500)
+    assert codes([delivery]) == ["TIMED_OUT"]
+    assert "it may have been written nevertheless" in str(delivery.error())
+    scene.answer(offset=5)
+    assert codes([delivery]) == ["TIMED_OUT"]
+    assert scene.core.buffer.free_bytes == scene.core.buffer.total_bytes
+
+
+def test_an_expired_batch_is_neither_retried_nor_split() -> None:
+    for code in (RETRIABLE, ErrorCode.MESSAGE_TOO_LARGE):
+        scene = Scene(delivery_timeout_ms=500, request_timeout_ms=60_000, linger_ms=1)
+        deliveries = [scene.send(b"a"), scene.send(b"b")]
+        scene.sleep(600)
+        scene.answer(code)
+        scene.sleep(500)
+        assert scene.produced == []
+        assert codes(deliveries) == ["TIMED_OUT"] * 2
+
+
+# --- everything at once ---
 
 
 @dataclass
 class ModelBroker:
-    """One log per partition, shared by all nodes, and the last five batches of the only producer."""
+    """A log that checks sequences as Kafka does, and remembers the last five batches of the producer."""
 
-    logs: dict[TopicPartition, list[str]] = field(default_factory=dict)
-    recent: dict[TopicPartition, list[tuple[int, int, int]]] = field(default_factory=dict)
-    max_records: int = 1000
+    log: list[bytes] = field(default_factory=list)
+    recent: list[tuple[int, int, int]] = field(default_factory=list)
+    epoch: int = -1
 
-    def answer(self, sending: Sending, *, code: int = 0) -> ProduceResponse:
-        """Append the batches of the request, or refuse them with `code`."""
-        topic = sending.request.topic_data[0]
-        rows = []
-        for row in topic.partition_data:
-            partition = TopicPartition(topic.name, row.index)
-            found, offset = (code, -1) if code else self.append(partition, bytes(row.records or b""))
-            rows.append(ProduceResponse.Partition(index=row.index, error_code=found, base_offset=offset))
-        return ProduceResponse(responses=[ProduceResponse.Topic(name=topic.name, partition_responses=rows)])
-
-    def append(self, partition: TopicPartition, batch: bytes) -> tuple[int, int]:
-        header = parse_header(batch)
-        log, recent = self.logs.setdefault(partition, []), self.recent.setdefault(partition, [])
-        for sequence, count, offset in recent[-5:]:
+    def append(self, scene: Scene, request: Request) -> tuple[int, int]:
+        (sent,) = [one for one in scene.produced if one.request is request]
+        header = sent.header
+        if header.producer_epoch < self.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+        if header.producer_epoch > self.epoch:
+            if header.base_sequence and self.epoch >= 0:
+                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+            self.epoch, self.recent = header.producer_epoch, []
+        for sequence, count, offset in self.recent[-5:]:
             if (sequence, count) == (header.base_sequence, header.record_count):
                 return 0, offset
-        if header.record_count > self.max_records:
-            return ErrorCode.MESSAGE_TOO_LARGE, -1
         # An unknown producer may start at any sequence.
-        expected = sum(recent[-1][:2]) if recent else header.base_sequence
+        expected = sum(self.recent[-1][:2]) if self.recent else header.base_sequence
         if header.base_sequence < expected:
             return ErrorCode.DUPLICATE_SEQUENCE_NUMBER, -1
         if header.base_sequence > expected:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-        recent.append((header.base_sequence, header.record_count, len(log)))
-        log += [(record.value or b"").decode() for record in decode_records(batch)]
-        return 0, recent[-1][2]
+        self.recent.append((header.base_sequence, header.record_count, len(self.log)))
+        self.log += [record.value or b"" for record in sent.records]
+        return 0, self.recent[-1][2]
 
 
-def values_of(sending: Sending) -> list[list[str]]:
-    return [[(record.value or b"").decode() for record in batch.records] for batch in sending.batches]
-
-
-def test_a_request_carries_one_batch_of_each_partition() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    append(gathered, "b", partition=P1)
-    (sending,) = sender.next_sends(LEADERS, 0)
-    assert values_of(sending) == [["a"], ["b"]]
-
-
-def begin(gathered: RecordAccumulator, sender: Sender, broker: ModelBroker) -> None:
-    """Get one record acknowledged, so that the broker knows the producer."""
-    append(gathered, "first")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(sending, broker.answer(sending), 0)
-
-
-def test_until_the_broker_knows_the_producer_a_partition_has_one_request_in_flight() -> None:
-    gathered, sender = make()
-    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
+@given(st.integers(0, 1 << 32))
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_lost_each_record_is_written_once_and_in_order(seed: int) -> None:
+    draw = random.Random(seed)
+    scene = Scene(batch_bytes=120, linger_ms=3, delivery_timeout_ms=10**7, seed=seed)
     broker = ModelBroker()
-    (first,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(first, broker.answer(first, code=ErrorCode.NOT_ENOUGH_REPLICAS), 0)
-    (again,) = sender.next_sends(LEADERS, 10)
-    sender.on_response(again, broker.answer(again), 10)
-    for sending in sender.next_sends(LEADERS, 10):
-        sender.on_response(sending, broker.answer(sending), 10)
-    assert [value[0] for value in broker.logs[P0]] == ["0", "1", "2"]
+    deliveries = []
+    for number in range(40):
+        deliveries.append(scene.send(b"%d" % number))
+        if draw.random() < 0.7:
+            scene.sleep(draw.randrange(10))
+        _disturb(scene, broker, draw)
+    for _ in range(400):
+        scene.sleep(50)
+        for request in list(scene.script.requests(ProduceRequest)):
+            if request in scene.script.pending:
+                _respond(scene, request, *broker.append(scene, request))
+        if all(one.done() for one in deliveries):
+            break
+    assert [one.result(0).offset for one in deliveries if one.result(0).offset >= 0]
+    assert broker.log == [b"%d" % number for number in range(40)]
 
 
-def test_a_request_built_while_another_fails_is_sent_after_it() -> None:
-    gathered, sender = make()
-    broker = ModelBroker()
-    begin(gathered, sender, broker)
-    append(gathered, "0" * 60, "1" * 60)
-    append(gathered, "other", partition=P1)
-    first, second = sender.next_sends({P0: NODE, P1: NODE}, 0)
-    assert sender.may_send(first)
-    sender.on_failure(first, LOST, 0)
-    assert not sender.may_send(second)
-    sender.hold_back(second, 0)
-    assert sender.in_flight == 0
-    assert sender.next_sends(LEADERS, 9) == []
-    again = sender.next_sends(LEADERS, 10)
-    assert [values_of(sending)[0][0][0] for sending in again] == ["0", "1"]
-    assert [batch.attempts for sending in again for batch in sending.batches if batch.partition == P0] == [2, 1]
-    for sending in again:
-        assert sender.may_send(sending)
-        sender.on_response(sending, broker.answer(sending), 10)
-    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
-    assert sender.is_idle
+def _disturb(scene: Scene, broker: ModelBroker, draw: random.Random) -> None:
+    requests = scene.script.requests(ProduceRequest)
+    if not requests:
+        return
+    # A connection answers in order; different ones do not.
+    request, fate = requests[0], draw.random()
+    if fate < 0.5:
+        _respond(scene, request, *broker.append(scene, request))
+    elif fate < 0.65:
+        _respond(scene, request, draw.choice([NOT_LEADER, RETRIABLE]), -1)
+    elif fate < 0.8:
+        broker.append(scene, request)
+        scene.disconnect()
+    elif fate < 0.9:
+        scene.disconnect()
 
 
-def test_a_failure_does_not_delay_other_partitions() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    append(gathered, "b", partition=P1)
-    first, second = sender.next_sends({P0: NODE, P1: OTHER}, 0)
-    sender.on_failure(first, LOST, 0)
-    assert sender.may_send(second)
+def _respond(scene: Scene, request: Request, code: int, offset: int) -> None:
+    scene.answer(code, offset, at=scene.script.requests(ProduceRequest).index(request))
 
 
-def test_at_most_five_requests_are_in_flight() -> None:
-    gathered, sender = make()
-    begin(gathered, sender, ModelBroker())
-    append(gathered, *(f"{n}{'x' * 30}" for n in range(7)))
-    sends = sender.next_sends(LEADERS, 0)
-    assert len(sends) == 5
-    assert sender.next_sends(LEADERS, 0) == []
-    broker = ModelBroker()
-    sender.on_response(sends[0], broker.answer(sends[0]), 0)
-    assert len(sender.next_sends(LEADERS, 0)) == 1
+def test_the_metadata_is_asked_again_after_an_error_of_leadership() -> None:
+    scene = Scene()
+    scene.batch_of(b"a")
+    before = len(scene.script.sent(MetadataRequest))
+    scene.answer(NOT_LEADER)
+    scene.sleep(200)
+    assert len(scene.script.sent(MetadataRequest)) > before
 
 
-def test_without_sequences_a_partition_has_one_request_in_flight() -> None:
-    gathered, sender = make(idempotent=False)
-    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(sending, ModelBroker().answer(sending), 0)
-    assert len(sender.next_sends(LEADERS, 0)) == 1
+# --- several partitions, and the end ---
 
 
-def test_after_a_lost_response_the_same_sequences_are_sent_again_before_new_records() -> None:
-    gathered, sender = make()
-    broker = ModelBroker()
-    begin(gathered, sender, broker)
-    append(gathered, *(f"{n}{'x' * 30}" for n in range(3)))
-    sends = sender.next_sends(LEADERS, 0)
-    broker.answer(sends[0])
-    sender.on_failure(sends[0], LOST, 0)
-    append(gathered, "new")
-    assert sender.next_sends(LEADERS, 50) == []  # two are still in flight
-    for sending in sends[1:]:
-        sender.on_failure(sending, LOST, 50)
-    assert sender.next_sends(LEADERS, 59) == []
-    again = sender.next_sends(LEADERS, 60)
-    assert [parse_header(sending.batches[0].encoded or b"").base_sequence for sending in again] == [1, 2, 3, 4]
-    for sending in again:
-        sender.on_response(sending, broker.answer(sending), 60)
-    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1", "2", "n"]
-    assert [delivery.base_offset for delivery in sender.delivered] == [0, 1, 2, 3, 4]
-    assert sender.is_idle
-    assert gathered.used_bytes == 0
+def test_other_partitions_finish_in_their_epoch_while_one_begins_another() -> None:
+    scene = Scene(partitions=2, batch_bytes=1, delivery_timeout_ms=60_000)
+    for partition in (0, 1):
+        scene.batch_of(b"first", partition=partition)
+        scene.answer()
+    healthy, broken = scene.batch_of(b"h", partition=1) + scene.batch_of(b"b", partition=0)
+    scene.answer(RETRIABLE)
+    scene.answer(OUT_OF_ORDER)
+    (new,) = scene.batch_of(b"n", partition=1)
+    seen = {}
+    for _ in range(4):
+        scene.sleep(300)
+        for one in scene.produced:
+            seen[one.values[0]] = (one.header.producer_epoch, one.sequence)
+            scene.answer()
+    assert seen == {b"h": (0, 1), b"b": (1, 0), b"n": (1, 0)}
+    assert codes([healthy, broken, new]) == [None, None, None]
 
 
-def test_a_batch_after_a_failed_one_is_sent_again_after_it() -> None:
-    gathered, sender = make()
-    broker = ModelBroker()
-    begin(gathered, sender, broker)
-    append(gathered, "0" * 60, "1" * 60)
-    first, second = sender.next_sends(LEADERS, 0)
-    sender.on_response(first, broker.answer(first, code=ErrorCode.NOT_ENOUGH_REPLICAS), 0)
-    sender.on_response(second, broker.answer(second), 0)
-    assert sender.failure is None
-    for sending in sender.next_sends(LEADERS, 20):
-        sender.on_response(sending, broker.answer(sending), 20)
-    assert [value[0] for value in broker.logs[P0]] == ["f", "0", "1"]
+def test_batches_in_several_partitions_expire() -> None:
+    scene = Scene(partitions=2, delivery_timeout_ms=500, request_timeout_ms=60_000)
+    sent = scene.batch_of(b"a", partition=0) + scene.batch_of(b"b", partition=1)
+    scene.sleep(500)
+    assert codes(sent) == ["TIMED_OUT"] * 2
+    assert not scene.core.accumulator.incomplete
 
 
-def test_a_sequence_error_of_the_first_batch_is_permanent() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(sending, ModelBroker().answer(sending, code=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), 0)
-    assert isinstance(sender.failure, BrokerError)
-    assert "record 1 to t-0" in str(sender.failure)
+def test_a_callback_of_an_expired_record_may_send_another() -> None:
+    scene = Scene(delivery_timeout_ms=500, request_timeout_ms=60_000, linger_ms=1)
+    again: list[Delivery] = []
+    for _ in range(3):
+        scene.send().add_done_callback(lambda _: again.append(scene.send(b"again")))
+    scene.sleep(600)
+    assert len(again) == 3
+    scene.disconnect()
+    scene.sleep(300)
+    assert [b"again"] * 3 in scene.values
 
 
-def test_a_batch_that_is_too_large_for_the_topic_is_split_until_it_fits() -> None:
-    gathered, sender = make(batch_bytes=10_000)
-    append(gathered, *map(str, range(10)))
-    broker = ModelBroker(max_records=3)
-    for now_ms in range(0, 100, 10):
-        for sending in sender.next_sends(LEADERS, now_ms):
-            sender.on_response(sending, broker.answer(sending), now_ms)
-    assert broker.logs[P0] == [str(n) for n in range(10)]
-    assert sender.failure is None
-    assert gathered.used_bytes == 0
+def test_when_order_counts_the_next_batch_waits_for_the_one_that_expires() -> None:
+    scene = Scene(
+        idempotent=False, keeps_order=True, batch_bytes=1, delivery_timeout_ms=1000, request_timeout_ms=60_000
+    )
+    (first,) = scene.batch_of(b"a")
+    scene.sleep(500)
+    scene.batch_of(b"b")
+    assert scene.values == [[b"a"]]
+    scene.sleep(500)
+    assert codes([first]) == ["TIMED_OUT"]
+    assert scene.values[-1] == [b"b"]
 
 
-def test_the_first_half_of_a_split_batch_is_retried_before_the_second() -> None:
-    gathered, sender = make(batch_bytes=10_000, idempotent=False)
-    append(gathered, "a", "b")
-    (whole,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(whole, ModelBroker().answer(whole, code=ErrorCode.MESSAGE_TOO_LARGE), 0)
-    (part,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(part, ModelBroker().answer(part, code=ErrorCode.NOT_LEADER_OR_FOLLOWER), 0)
-    assert [values_of(sending) for sending in sender.next_sends(LEADERS, 10)] == [[["a"]]]
-
-
-def test_a_record_that_is_too_large_is_reported_with_its_number() -> None:
-    gathered, sender = make()
-    append(gathered, "a", "b")
-    broker = ModelBroker(max_records=0)
-    for now_ms in range(0, 50, 10):
-        for sending in sender.next_sends(LEADERS, now_ms):
-            sender.on_response(sending, broker.answer(sending), now_ms)
-    assert "record 1 to t-0" in str(sender.failure)
-    assert "MESSAGE_TOO_LARGE" in str(sender.failure)
-
-
-def test_after_a_failure_nothing_new_is_sent_but_answers_count() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    append(gathered, "b", partition=P1)
-    leaders = {P0: NODE, P1: OTHER}
-    refused, accepted = sender.next_sends(leaders, 0)
-    sender.on_response(refused, ModelBroker().answer(refused, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED), 0)
-    append(gathered, "c")
-    assert sender.next_sends(leaders, 0) == []
-    sender.on_response(accepted, ModelBroker().answer(accepted), 0)
-    assert [delivery.batch.partition for delivery in sender.delivered] == [P1]
-
-
-@pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
-def test_a_moved_partition_is_looked_up_and_the_batch_is_retried(code: int) -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_response(sending, ModelBroker().answer(sending, code=code), 0)
-    assert sender.stale == {P0}
-    (again,) = sender.next_sends({P0: OTHER}, 10)
-    assert again.node == OTHER
-
-
-def test_a_topic_that_stays_unknown_is_a_not_found_error() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    for now_ms in range(0, 6000, 100):
-        for sending in sender.next_sends(LEADERS, now_ms):
-            sender.on_response(sending, ModelBroker().answer(sending, code=3), now_ms)
-    assert sender.failure is not None
-    assert exit_code_of(sender.failure) == 5
-
-
-def test_a_partition_does_not_move_while_a_batch_is_in_flight_to_the_old_leader() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    (first,) = sender.next_sends({P0: NODE}, 0)
-    append(gathered, "b")
-    assert sender.next_sends({P0: OTHER}, 0) == []
-    sender.on_response(first, ModelBroker().answer(first), 0)
-    assert [sending.node for sending in sender.next_sends({P0: OTHER}, 0)] == [OTHER]
+def test_the_longest_delivery_timeout_never_expires() -> None:
+    scene = Scene(delivery_timeout_ms=2**31 - 1)
+    scene.script.down.add(scene.script.endpoint(1))
+    scene.script.break_node(scene.script.endpoint(1))
+    scene.batch_of(b"a")
+    scene.sleep(100_000)
+    assert scene.core.accumulator.incomplete
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind"), [(LOST, Unreachable), (TimedOut("no answer"), TimedOut)], ids=["unreachable", "silent"]
+    ("code", "is_fatal"),
+    [
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, True),
+        (ErrorCode.UNSUPPORTED_VERSION, True),
+        (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, False),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, False),
+    ],
 )
-def test_a_batch_that_is_not_acknowledged_in_time_fails_as_possibly_written(
-    reason: Unreachable | TimedOut, kind: type[Exception]
-) -> None:
-    gathered, sender = make(delivery_timeout_ms=100)
-    append(gathered, "a")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_failure(sending, reason, 50)
-    assert sender.next_sends({}, 99) == []
-    assert sender.failure is None
-    sender.next_sends({}, 100)
-    assert isinstance(sender.failure, kind)
-    assert "may have been written" in str(sender.failure)
+def test_an_error_of_the_producer_ends_it_and_cancels_what_is_in_flight(code: ErrorCode, is_fatal: bool) -> None:
+    scene = pipelined()
+    sent = scene.batch_of(b"a") + scene.batch_of(b"b")
+    scene.answer(code)
+    assert code_name(sent[0].error()) == code.name
+    assert sent[1].done() is is_fatal
+    scene.answer(OUT_OF_ORDER)
+    (later,) = scene.batch_of(b"c")
+    scene.sleep(300)
+    assert later.done() is is_fatal
+    if is_fatal:
+        assert codes([*sent, later]) == [code.name] * 3
+        assert scene.core.buffer.free_bytes == scene.core.buffer.total_bytes
 
 
-def test_a_batch_that_was_never_sent_fails_as_not_written() -> None:
-    gathered, sender = make(delivery_timeout_ms=100)
-    append(gathered, "a")
-    sender.next_sends({}, 100)
-    assert sender.failure is not None
-    assert "may have been" not in str(sender.failure)
+def test_a_close_sends_what_is_left_even_while_the_producer_id_is_asked_for() -> None:
+    scene = Scene(answers_initialization=False, linger_ms=60_000)
+    delivery = scene.send(b"a")
+    scene.core.close()
+    scene.turn()
+    (request,) = scene.script.requests(InitProducerIdRequest)
+    assert scene.core.has_work
+    scene.script.answer(request, InitProducerIdResponse(producer_id=9, producer_epoch=0))
+    scene.turn()
+    scene.answer()
+    assert codes([delivery]) == [None]
+    assert not scene.core.has_work
 
 
-def test_sequences_wrap_around() -> None:
-    assert Batch(P0, 0, position=2**31 - 1).base_sequence == 2**31 - 1
-    assert Batch(P0, 0, position=2**31).base_sequence == 0
-
-
-def test_with_acks_0_a_batch_counts_as_soon_as_it_is_sent() -> None:
-    gathered, sender = make(acks=0, idempotent=False)
-    append(gathered, "a")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    assert sending.request.acks == 0
-    sender.on_sent_without_answer(sending)
-    assert [delivery.base_offset for delivery in sender.delivered] == [-1]
-    assert sender.is_idle
-
-
-@given(st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
-def test_every_record_arrives_once_and_in_order_whatever_is_lost(seed: int) -> None:
-    chance = random.Random(seed)
-    gathered, sender = make(
-        batch_bytes=chance.choice([100, 200, 1000]), delivery_timeout_ms=1 << 40, max_in_flight=chance.choice([1, 2, 5])
-    )
-    broker = ModelBroker(max_records=chance.choice([2, 1000]))
-    wanted: dict[TopicPartition, list[str]] = {P0: [], P1: []}
-    for now_ms, quiet in clock(chance):
-        if not quiet:
-            for _ in range(chance.randrange(6)):
-                partition = chance.choice([P0, P1])
-                wanted[partition].append(f"{len(wanted[partition])}")
-                append(gathered, wanted[partition][-1], partition=partition, now_ms=now_ms)
-        leaders = {P0: NODE, P1: chance.choice([NODE, OTHER]) if not quiet else NODE}
-        one_round(chance, sender, broker, leaders, now_ms, quiet)
-        assert sender.failure is None
-    assert sender.is_idle
-    assert gathered.is_empty
-    assert gathered.used_bytes == 0
-    assert {partition: log for partition, log in broker.logs.items() if log} == {
-        partition: log for partition, log in wanted.items() if log
-    }
-    assert sum(len(delivery.batch.records) for delivery in sender.delivered) == sum(map(len, wanted.values()))
-
-
-def clock(chance: random.Random) -> Iterator[tuple[int, bool]]:
-    """Times of a phase with faults, then of a phase without, in which all batches settle."""
-    now_ms = 0
-    for step in range(120):
-        now_ms += chance.randrange(15)
-        yield now_ms, step >= 40
-
-
-def one_round(
-    chance: random.Random,
-    sender: Sender,
-    broker: ModelBroker,
-    leaders: dict[TopicPartition, Node],
-    now_ms: int,
-    quiet: bool,
-) -> None:
-    """Handle the requests of one connection in order; after the first that is lost, all later ones are lost too.
-
-    If the connection breaks before a request is sent, the later ones may use a new connection.
-    """
-    broken: set[Node] = set()
-    for sending in sender.next_sends(leaders, now_ms, flush=quiet):
-        fate = 1.0 if quiet else chance.random()
-        if not sender.may_send(sending):
-            sender.hold_back(sending, now_ms)
-        elif sending.node in broken or fate < 0.08:
-            sender.on_failure(sending, LOST, now_ms)
-        elif fate < 0.15:
-            broken.add(sending.node)
-            sender.on_failure(sending, LOST, now_ms)
-        elif fate < 0.3:
-            broker.answer(sending)
-            broken.add(sending.node)
-            sender.on_failure(sending, LOST, now_ms)
-        elif fate < 0.4:
-            sender.on_response(sending, broker.answer(sending, code=ErrorCode.NOT_ENOUGH_REPLICAS), now_ms)
-        else:
-            sender.on_response(sending, broker.answer(sending), now_ms)
-
-
-def test_what_an_abort_drops_is_not_sent_again_and_costs_its_sequences() -> None:
-    gathered, sender = make()
-    append(gathered, "a")
-    assert sender.discard() is False
-    assert gathered.used_bytes == 0
-    append(gathered, "b")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    sender.on_failure(sending, LOST, 0)
-    append(gathered, "c", partition=P1)
-    assert sender.discard() is True
-    assert (gathered.used_bytes, sender.is_idle, sender.next_sends(LEADERS, 100)) == (0, True, [])
-
-
-def test_a_new_epoch_starts_at_sequence_zero() -> None:
-    gathered, sender = make()
-    broker = ModelBroker()
-    begin(gathered, sender, broker)
-    for is_known in (True, False):
-        sender.restart_sequences(is_known=is_known)
-        append(gathered, *(f"{n}{'x' * 60}" for n in range(2)))
-        first, *others = sender.next_sends(LEADERS, 0)
-        assert first.batches[0].base_sequence == 0
-        # Only a producer that the broker knows may have several batches in flight: it would refuse the second without the first.
-        assert len(others) == is_known
-        for sending in (first, *others, *sender.next_sends(LEADERS, 0)):
-            sender.on_response(sending, broker.answer(sending), 0)
-        for sending in sender.next_sends(LEADERS, 0):
-            sender.on_response(sending, broker.answer(sending), 0)
-
-
-def test_each_request_of_a_transaction_names_it() -> None:
-    gathered, sender = make(transactional_id="tx")  # type: ignore[arg-type]
-    append(gathered, "a")
-    (sending,) = sender.next_sends(LEADERS, 0)
-    assert sending.request.transactional_id == "tx"
+def test_a_node_that_leads_nothing_gets_nothing() -> None:
+    scene = Scene(linger_ms=1000)
+    scene.send()
+    assert scene.core.accumulator.drain([99], scene.script.now_ms) == {}

@@ -29,7 +29,7 @@ def client(client_name: str) -> Client:
 
 
 @pytest.fixture(autouse=True)
-def collect_garbage() -> Iterator[None]:
+def collect_garbage(quick_collections: None) -> Iterator[None]:
     """Collect what a client did not close now, while its warnings are ignored, and not during another test."""
     yield
     gc.collect()

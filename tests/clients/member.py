@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from tests.clients.adapters import CLIENTS, Membership, client_named
+from tests.clients.adapters import MEMBERS, Membership, client_named
 
 # kafka-python 3.0 never starts fetching if a poll ends during a join, on any broker. So poll for long; the poll returns
 # with the first records, or when a signal interrupts it.
@@ -49,7 +49,7 @@ class Stopping:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--client", required=True, choices=CLIENTS)
+    parser.add_argument("--client", required=True, choices=MEMBERS)
     for name in ("bootstrap", "group", "topic", "client-id", "assignor"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--session-timeout-ms", required=True, type=int)

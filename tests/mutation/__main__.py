@@ -14,14 +14,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import ROOT
+from tests.mutation.assignor_faults import ASSIGNOR_FAULTS
 from tests.mutation.faults import FAULTS as BROKER_FAULTS
 from tests.mutation.faults import Fault
+from tests.mutation.fetching_faults import FETCHING_FAULTS
 from tests.mutation.kgctl_faults import KGCTL_FAULTS
+from tests.mutation.membership_faults import MEMBERSHIP_FAULTS
+from tests.mutation.network_faults import NETWORK_FAULTS
+from tests.mutation.producer_faults import PRODUCER_FAULTS
 
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 TIMEOUT_S = 300
 ALL_PASS = "no test fails"
-FAULTS = BROKER_FAULTS + KGCTL_FAULTS
+FAULTS = (
+    BROKER_FAULTS
+    + KGCTL_FAULTS
+    + ASSIGNOR_FAULTS
+    + FETCHING_FAULTS
+    + MEMBERSHIP_FAULTS
+    + PRODUCER_FAULTS
+    + NETWORK_FAULTS
+)
 
 
 class Verdict(NamedTuple):

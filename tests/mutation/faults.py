@@ -48,6 +48,9 @@ LARGE = ("tests/broker/server/test_long_requests.py", "tests/broker/cores/groups
 DISCONNECTS = ("tests/broker/server/test_disconnects.py",)
 AUTHORIZATION = ("tests/broker/server/test_authorization.py",)
 GUARDS = ("tests/broker/server/test_guards.py",)
+TELEMETRY = ("tests/broker/cores/test_telemetry.py",)
+METRICS = ("tests/broker/server/test_metrics.py",)
+FETCH_SESSIONS = ("tests/broker/cores/fetch_sessions", "tests/broker/server/test_fetch_sessions.py")
 ROUTER = ("tests/broker/server/test_router.py",)
 KEY_STORES = ("tests/broker/security/test_keystores.py",)
 QUOTAS = ("tests/broker/security/quotas/test_quotas.py", "tests/broker/server/test_quotas.py")
@@ -784,8 +787,8 @@ FAULTS = (
     Fault(
         "a commit does not load the offsets of its group",
         "server/handlers/groups.py",
-        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one)",
-        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT)",
+        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, loads=_one, is_use=True)",
+        "_step(OffsetCommitRequest, group_guards.OFFSET_COMMIT, is_use=True)",
         LOADING,
     ),
     Fault(
@@ -1672,8 +1675,8 @@ FAULTS = (
     Fault(
         "a client may fetch as if it were a broker",
         "server/handlers/fetch.py",
-        "    if replica_id < 0:\n        return _topics.check(request, access, exchange, resources)\n    if access.allows_on_cluster(Operation.CLUSTER_ACTION):\n        return PASS\n",
-        "    if replica_id < 0:\n        return _topics.check(request, access, exchange, resources)\n    if access:\n        return PASS\n",
+        "lambda topic: ErrorCode.TOPIC_AUTHORIZATION_FAILED",
+        "lambda topic: None",
         AUTHORIZATION,
     ),
     Fault(
@@ -1773,6 +1776,76 @@ FAULTS = (
         "                end.unwritable[place] = error\n",
         "                raise error\n",
         TRANSACTION_ENDS,
+    ),
+    Fault(
+        "a page of another site can read the metrics",
+        "server/metrics/server.py",
+        'if "host" in headers and not self._server.is_own(headers["host"]):',
+        "if False:",
+        METRICS,
+    ),
+    Fault(
+        "a client that sends nothing keeps its connection to the metrics",
+        "server/metrics/server.py",
+        "call_later(CONNECTION_S, self.abort)",
+        "call_later(3600, self.abort)",
+        METRICS,
+    ),
+    Fault(
+        "metrics are served to other machines",
+        "server/preparation.py",
+        "    if not endpoint.host or not endpoint.is_loopback():\n",
+        "    if False:\n",
+        ("tests/broker/test_daemon.py",),
+    ),
+    Fault(
+        "clients may push metrics as often as they like",
+        "cores/telemetry.py",
+        "        elif not request.terminating:\n",
+        "        elif False:\n",
+        TELEMETRY,
+    ),
+    Fault(
+        "pushed metrics may take any memory",
+        "cores/telemetry.py",
+        "            if self._held <= MOST_BYTES:\n",
+        "            if True:\n",
+        TELEMETRY,
+    ),
+    Fault(
+        "metrics that are cut are read beyond their end",
+        "protocol/otlp.py",
+        "        if size > len(data) - position:\n",
+        "        if False:\n",
+        ("tests/broker/protocol/test_otlp.py",),
+    ),
+    Fault(
+        "every client may use the fetch session of another",
+        "cores/fetch_sessions/cache.py",
+        "found is not None and found.owner == owner",
+        "found is not None",
+        FETCH_SESSIONS,
+    ),
+    Fault(
+        "a fetch session answers what its last fetch was allowed to read",
+        "server/handlers/fetch.py",
+        "is_hidden = code is not ErrorCode.UNKNOWN_TOPIC_ID and not may[topic.topic]",
+        "is_hidden = False",
+        FETCH_SESSIONS,
+    ),
+    Fault(
+        "a throttled fetch changes its session",
+        "server/handlers/fetch.py",
+        "        if self._exchange.work is None:\n",
+        "        if True:\n",
+        FETCH_SESSIONS,
+    ),
+    Fault(
+        "fetch sessions may remember any number of partitions",
+        "cores/fetch_sessions/cache.py",
+        "return is_small and self.partitions + growth <= self._most_partitions",
+        "return True",
+        FETCH_SESSIONS,
     ),
     Fault(
         "a fetch does not name aborted transactions",
@@ -2240,5 +2313,19 @@ FAULTS = (
         "            self._records.delete(KIND, user)\n",
         "            pass\n",
         ("tests/broker/security/test_credentials.py",),
+    ),
+    Fault(
+        "a forked broker outlives a killed program that did not complete the start",
+        "fork.py",
+        '_become_broker([*arguments, "--starter"], stdin, stderr)',
+        "_become_broker([*arguments], stdin, stderr)",
+        ("tests/kgctl/commands/test_broker_early_start.py",),
+    ),
+    Fault(
+        "a broker that serves outlives a start that was not confirmed",
+        "server/starter.py",
+        "        if not confirmed:\n",
+        "        if confirmed is None:\n",
+        ("tests/broker/test_daemon.py",),
     ),
 )

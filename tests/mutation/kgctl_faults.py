@@ -36,14 +36,92 @@ def fault(name: str, path: str, right: str, wrong: str, tests: tuple[str, ...]) 
     return Fault(name, path, right, wrong, tests, "kgctl")
 
 
+RECORDING = ("tests/kgctl/tui/test_recording_file.py", "tests/kgctl/tui/test_replay.py")
 KGCTL_FAULTS = (
     # ---- verdicts
+    fault(
+        "a dashboard does not ask where recent records begin",
+        "tui/feed/groups.py",
+        "    found, _ = admin.with_recent(groups, now_ms - round(recent_s * 1000), now_ms)\n",
+        "    found = groups\n",
+        ("tests/kgctl/tui/test_real_troubles.py",),
+    ),
+    fault(
+        "what one snapshot proves about recent records is forgotten with the next",
+        "watch/tracker.py",
+        "        if group.recent_from and (at_s > self.recent_at_s or not self.recent_from):\n",
+        "        if (group.recent_from or self.recent_from) and (at_s > self.recent_at_s or not self.recent_from):\n",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "a group that never committed has no lag once its members die",
+        "watch/tracker.py",
+        "        self.uncommitted = self.last_uncommitted if is_left else uncommitted\n",
+        "        self.uncommitted = uncommitted\n",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "rates judge a group between two commits",
+        "watch/health.py",
+        "    if is_measured and rate_in is not None and rate_out:\n",
+        "    if is_measured and rate_in is not None and rate_out is not None:\n",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "a lagging group is OK as soon as it commits no more",
+        "watch/health.py",
+        "    if between is not None and between.health is not Health.OK:\n",
+        "    if False:\n",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "commits of members that have died are those of another reader",
+        "watch/health.py",
+        "        and tracker.moved_before_s > (tracker.memberless_at_s or 0.0)\n",
+        "",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
     fault(
         "a group is OK although it has not read records of long ago",
         "watch/recency.py",
         "    if offset is None or start is None or offset < start:\n",
         "    if offset is None or start is None:\n",
         ("tests/kgctl/watch/test_standing.py",),
+    ),
+    fault(
+        "a partition without new records proves nothing about those that wait",
+        "client/admin/recent_offsets.py",
+        "start = ends.get(key) if key in quiet else starts.get(key)",
+        "start = starts.get(key)",
+        ("tests/kgctl/client/admin/test_recent_offsets.py",),
+    ),
+    fault(
+        "a slower snapshot loses what it proves about recent records",
+        "watch/tracker.py",
+        "        if group.recent_from and (at_s > self.recent_at_s or not self.recent_from):\n",
+        "        if group.recent_from and at_s > max(self.at_s, self.recent_at_s):\n",
+        ("tests/kgctl/watch/test_standing.py",),
+    ),
+    fault(
+        "BEHIND is that of any partition",
+        "watch/waiting.py",
+        "            longest_s = max(longest_s, found)\n",
+        "            longest_s = found if not longest_s else min(longest_s, found)\n",
+        ("tests/kgctl/watch/test_waiting.py",),
+    ),
+    fault(
+        "BEHIND leaves out partitions of which nothing is known",
+        "watch/waiting.py",
+        "        else:\n            return None\n",
+        "",
+        ("tests/kgctl/watch/test_waiting.py",),
+    ),
+    fault(
+        "BEHIND takes an old commit for an old record",
+        "watch/waiting.py",
+        "(quiet_s >= limit_s and leaves_old_records(tracker, row))",
+        "quiet_s >= limit_s",
+        ("tests/kgctl/watch/test_waiting.py",),
     ),
     fault(
         "members of a KIP-848 group are shown although older records were not read",
@@ -63,17 +141,31 @@ KGCTL_FAULTS = (
     fault(
         "a group that reads beyond a transaction counts as waiting for it",
         "watch/transactions.py",
-        "            if stable is not None and row.current_offset <= stable:\n",
-        "            if stable is not None:\n",
+        "            elif row.lag and row.current_offset <= stable:\n",
+        "            elif row.lag:\n",
         OPEN_TRANSACTIONS,
     ),
     # ---- actions of the dashboard
     fault(
         "a row that goes leaves the cursor on another one",
         "tui/widgets/table/rows.py",
-        "        if line is None and before is not None and gone:\n",
-        "        if False and gone:\n",
+        "        elif line is None and before is not None and gone:\n",
+        "        elif False and gone:\n",
         AIM,
+    ),
+    fault(
+        "a list without the focus scrolls away from its first rows",
+        "tui/widgets/table/rows.py",
+        "        is_top = self._follows_top and not self._is_in_use()\n",
+        "        is_top = False\n",
+        ("tests/kgctl/tui/test_groups_screen.py",),
+    ),
+    fault(
+        "actions in the list of events are about the group in another table",
+        "tui/screens/groups.py",
+        "        if self.events.table.has_focus:\n",
+        "        if False:\n",
+        ("tests/kgctl/tui/test_groups_screen.py",),
     ),
     fault(
         "an action takes a group that is gone",
@@ -477,13 +569,6 @@ KGCTL_FAULTS = (
         "if not value or",
         EARLY_START,
     ),
-    fault(
-        "a forked broker outlives a start that was not completed",
-        "commands/broker/early_start.py",
-        "    atexit.register(_end, process)\n",
-        "",
-        EARLY_START,
-    ),
     # ---- completion
     fault(
         "completion offers names of yesterday",
@@ -577,5 +662,108 @@ KGCTL_FAULTS = (
         "        if not self.exit_event.is_set():\n",
         "        if self.exit_event.is_set():\n",
         WEB,
+    ),
+    fault(
+        "the dashboard looks at all objects with each answer about many groups",
+        "tui/garbage.py",
+        "            gc.collect(1)\n        gc.freeze()\n",
+        "            gc.collect()\n",
+        ("tests/kgctl/tui/test_background.py",),
+    ),
+    fault(
+        "a full collection delays somebody who presses keys",
+        "tui/garbage.py",
+        " and now_s - self._used_s >= QUIET_S:\n",
+        ":\n",
+        ("tests/kgctl/tui/test_background.py",),
+    ),
+    fault(
+        "garbage is never collected as usual again",
+        "tui/garbage.py",
+        "            gc.set_threshold(*self._usual)\n            gc.unfreeze()\n",
+        "            gc.unfreeze()\n",
+        ("tests/kgctl/tui/test_background.py",),
+    ),
+    fault(
+        "others can read a recording",
+        "tui/feed/recording_file.py",
+        "os.O_EXCL | os.O_CLOEXEC, 0o600)",
+        "os.O_EXCL | os.O_CLOEXEC, 0o644)",
+        RECORDING,
+    ),
+    fault(
+        "a recording is written through a link",
+        "tui/feed/recording_file.py",
+        "            path.unlink(missing_ok=True)\n        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL |",
+        "            pass\n        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | (0 if force else os.O_EXCL) |",
+        RECORDING,
+    ),
+    fault(
+        "a damaged line of a recording is believed",
+        "tui/feed/recording_file.py",
+        " if zlib.crc32(rest) == crc else None\n",
+        "\n",
+        RECORDING,
+    ),
+    fault(
+        "a kill loses more than the last frame of a recording",
+        "tui/feed/recording_file.py",
+        "self._zip.compress(content) + self._zip.flush(zlib.Z_SYNC_FLUSH)",
+        "self._zip.compress(content)",
+        RECORDING,
+    ),
+    fault(
+        "a full disk ends the dashboard that records",
+        "tui/feed/recording.py",
+        "            if is_first:\n                self.failed(self.failure)\n",
+        "            raise\n",
+        RECORDING,
+    ),
+    fault(
+        "a title pushes its last part out of the frame",
+        "tui/widgets/frame/panel.py",
+        "            if place and longer.cell_length > width:\n",
+        "            if not place and longer.cell_length > width:\n",
+        ("tests/kgctl/tui/test_frame.py",),
+    ),
+    fault(
+        "the panel with the focus has no mark",
+        "tui/widgets/frame/panel.py",
+        "glyphs.FOCUS if self.has_focus_within else",
+        "glyphs.FOCUS if False else",
+        ("tests/kgctl/tui/test_frame.py",),
+    ),
+    Fault(
+        "a config with the name of a secret in capitals is shown",
+        "secret_names.py",
+        're.compile(rf"(?i){PATTERN}',
+        're.compile(rf"{PATTERN}',
+        ("tests/broker/test_secret_names.py",),
+        "broker",
+    ),
+    Fault(
+        "where a secret is counts as the secret",
+        "secret_names.py",
+        " and _OPEN.fullmatch(name) is None",
+        "",
+        ("tests/broker/test_secret_names.py",),
+        "broker",
+    ),
+    # ---- undo in the dashboard
+    fault(
+        "an undo does not do what its plan showed",
+        "journal/taking_back.py",
+        "if _work(again) != _work(undo):",
+        "if again.errors:",
+        ("tests/kgctl/tui/test_bulk_changes.py",),
+    ),
+    fault(
+        "a change is taken back twice",
+        "journal/taking_back.py",
+        """    if problem := refusal(change):
+        raise Precondition(problem)
+    again""",
+        "    again",
+        ("tests/kgctl/tui/test_bulk_changes.py",),
     ),
 )

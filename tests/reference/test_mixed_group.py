@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,54 @@ def test_a_verifiable_consumer_reads_what_the_verifiable_producer_sent(tools: Ka
         assert all(event["success"] for event in commits)
         reached = {place["partition"]: place["offset"] for event in commits for place in event["offsets"]}
         assert sum(reached.values()) == 3000
+
+
+JAVA = {
+    "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+
+
+@pytest.mark.parametrize("leader", ["ours", "javas"])
+@pytest.mark.parametrize("assignor", JAVA)
+def test_members_of_java_and_kgctl_keep_their_partitions_whoever_leads(
+    tools: KafkaTools, our_cluster: Cluster, tmp_path: Path, assignor: str, leader: str
+) -> None:
+    """User data and owned partitions say what members had; the leader understands those of the other client."""
+    java, kgctl = Java(tools, our_cluster), Kgctl(our_cluster.bootstrap_servers)
+    name, topic = fresh("sticky"), fresh("sticky")
+    assert kgctl("topics", "create", topic, "--partitions", PARTITIONS).exit_code == 0
+    config = tmp_path / "consumer.properties"
+    config.write_text("heartbeat.interval.ms=300\n")
+    options = ("--session-timeout", 10_000, "--assignment-strategy", JAVA[assignor], "--consumer.config", config)
+    ours = Group("kgctl", java.bootstrap, name, topic, assignor=assignor, session_timeout_ms=10_000)
+    javas = JavaMember(java, name, topic, *options)
+
+    def shares() -> list[set[int]]:
+        return [javas.owned(topic), *(set(member.owned) for member in ours.live())]
+
+    def wait_for(*sizes: int) -> list[set[int]]:
+        def shared() -> bool:
+            parts = shares()
+            whole = sorted(p for part in parts for p in part) == list(range(PARTITIONS))
+            return whole and sorted(map(len, parts)) == sorted(sizes)
+
+        eventually(shared, f"shares of {sizes}")
+        return shares()
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(ours)
+        if leader == "ours":
+            ours.start(1)
+            wait_for(0, 6)
+            stack.enter_context(javas)
+        else:
+            stack.enter_context(javas)
+            wait_for(6)
+            ours.start(1)
+        before = wait_for(3, 3)
+        (third,) = ours.start(1)
+        kept = wait_for(2, 2, 2)
+        assert all(now < then for now, then in zip(kept, before, strict=False))
+        third.leave()
+        assert all(then < now for then, now in zip(kept, wait_for(3, 3), strict=False))

@@ -1,220 +1,260 @@
-"""A blocking consumer: reads partitions that the caller or a group assigns. Heartbeats are sent between polls."""
+"""The blocking consumer: one thread at a time uses it; another one fetches ahead and keeps the membership alive."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.light_dataclasses import dataclass, field
-from kgctl.client.consumer.fetch_loop import FetchLoop, time_left
+from kgctl.client.config.configuration import from_keywords, from_properties
+from kgctl.client.consumer.consumer_record import ConsumerRecord
+from kgctl.client.consumer.deserializers import Deserializer
+from kgctl.client.consumer.face import ConsumerFace, Offsets, check_timestamps, topic_names
 from kgctl.client.consumer.fetched import Fetched
-from kgctl.client.consumer.fetcher import FetchSettings
-from kgctl.client.consumer.group_session import GroupSession
-from kgctl.client.consumer.membership import GroupSettings
-from kgctl.client.consumer.start_offsets import (
-    Reset,
-    Unstable,
-    committed_offsets,
-    given_offsets,
-    log_ends,
-    partition_counts,
-)
-from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import KgctlError, missing_partition
+from kgctl.client.consumer.fetching.offset_lookup import OffsetAndTimestamp
+from kgctl.client.consumer.group.calls import CommitCallback
+from kgctl.client.consumer.interceptors import ConsumerInterceptor
+from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
+from kgctl.client.consumer.operations import Operation, Wait
+from kgctl.client.consumer.ownership import Ownership, current_thread
+from kgctl.client.consumer.rebalance_listener import RebalanceListener
+from kgctl.client.consumer.reset_strategy import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kgctl.client.consumer.settings import ConsumerSettings, settings_of
+from kgctl.client.engine.engine import Engine, now_ms
+from kgctl.client.net.connector import ConnectionSettings
+from kgctl.model.described_partition import PartitionInfo
 from kgctl.model.topic_partition import TopicPartition
 
-CLOSE_SECONDS = 5.0
-_TOPICS_AGE_SECONDS = 30.0
-_UNSTABLE_WAIT_SECONDS = 0.1
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from kgctl.client.config.consumer import ConsumerOptions
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerSettings:
-    """`reset` None: an offset that the log does not have is an error.
+class Consumer(ConsumerFace):
+    """Reads records of any number of topics, as a member of a group or on its own.
 
-    `until_end`: stop at the log ends that are found when a partition is first assigned.
+        with Consumer(bootstrap_servers="localhost:9092", group_id="billing", auto_offset_reset="earliest") as consumer:
+            consumer.subscribe(["orders"])
+            for record in consumer:
+                print(record.topic, record.partition, record.offset, record.value)
+
+    Options are Kafka's, with underscores for dots; so are their defaults. Timeouts of methods are in seconds; None is
+    default.api.timeout.ms. A deserializer gets the topic and the bytes; null stays None. Methods raise KgctlErrors; a program
+    that catches one with `retriable` may call again.
     """
 
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    group: GroupSettings | None = None
-    reset: Reset | None = Reset.LATEST
-    until_end: bool = False
-    commit_interval_seconds: float = 1.0
-
-
-class Consumer:
-    """Call `assign` or `subscribe`, then `poll` repeatedly, and `mark_used` for processed records, which are committed.
-
-    `notice` receives sentences for people that need no handling: an offset was reset, a broker went away.
-    """
-
-    def __init__(self, connector: Connector, settings: ConsumerSettings, notice: Callable[[str], None]) -> None:
-        self._connector, self._settings, self._notice = connector, settings, notice
-        self._cluster = connector.cluster
-        self._loop = FetchLoop(connector, settings.fetch, notice=notice)
-        self._fetcher = self._loop.fetcher
-        self._group = (
-            GroupSession(connector, settings.group, settings.commit_interval_seconds, notice)
-            if settings.group
-            else None
-        )
-        self._topics: dict[str, int] = {}
-        self._topics_at = 0.0
-        self._limits: dict[TopicPartition, int] = {}
-        self._unplaced: list[TopicPartition] = []  # assigned by the group, but an open transaction has their offsets
-        self._waits_for_offsets = False
-
-    @property
-    def assignment(self) -> list[TopicPartition]:
-        return sorted(self._fetcher.positions)
-
-    @property
-    def at_end(self) -> bool:
-        """With `until_end`: whether `poll` has returned everything before the log ends."""
-        waits_for_group = self._group is not None and (self._group.must_join or bool(self._unplaced))
-        return self._settings.until_end and not waits_for_group and self._fetcher.all_finished
-
-    def assign(
-        self, topics: Sequence[str], timeout: float, numbers: Sequence[int] | None = None, offset: int | None = None
+    def __init__(
+        self,
+        *,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        interceptors: Sequence[ConsumerInterceptor] = (),
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        """Read the topics, or only their partitions with these numbers, without a group.
+        read = from_keywords("consumer", options)
+        settings = settings_of(read, key_deserializer, value_deserializer, interceptors)
+        super().__init__(read.connection(), settings, Engine.in_thread, Ownership(current_thread))
 
-        Starts at `offset`, which may count back from the end, else where `reset` says.
+    @classmethod
+    def from_properties(
+        cls,
+        properties: Mapping[str, Any],
+        *,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        interceptors: Sequence[ConsumerInterceptor] = (),
+    ) -> Consumer:
+        """A consumer with options by their names in Kafka, such as those of a client.properties file."""
+        read = from_properties("consumer", properties)
+        return cls.connect(read.connection(), settings_of(read, key_deserializer, value_deserializer, interceptors))
+
+    @classmethod
+    def connect(cls, connection: ConnectionSettings, settings: ConsumerSettings) -> Consumer:
+        """For kgctl itself."""
+        made = cls.__new__(cls)
+        ConsumerFace.__init__(made, connection, settings, Engine.in_thread, Ownership(current_thread))
+        return made
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what is read ---
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Read topics, or all topics that a pattern matches as a whole, and share them with the group.
+
+        New topics that match are picked up. No topics: `unsubscribe`.
         """
-        deadline = time.monotonic() + timeout
-        counts = self._look_up_topics(topics, timeout)
-        partitions = []
-        for name, count in counts.items():
-            for index in range(count) if numbers is None else sorted(set(numbers)):
-                if index >= count:
-                    raise missing_partition(name, index, count)
-                partitions.append(TopicPartition(name, index))
-        if offset is None:
-            self._start(self._reset(partitions, deadline), deadline)
-        else:
-            given = dict.fromkeys(partitions, offset)
-            self._start(self._connector.run(given_offsets(self._cluster, given), time_left(deadline)), deadline)
+        names = topic_names(topics)
+        if not names and pattern is None:
+            self.unsubscribe()
+            return
+        self._return_unread()
+        self._subscribe(names, pattern, listener)
 
-    def subscribe(self, topics: Sequence[str], timeout: float) -> None:
-        """Read the topics as a member of the group. The first `poll` joins it."""
-        self._look_up_topics(topics, timeout)
+    def unsubscribe(self) -> None:
+        """Give up all partitions, and leave the group."""
+        self._return_unread()
+        self._run(lambda now: self._core.unsubscribe(now))
 
-    def poll(self, timeout: float, *, hangup: int | None = None) -> list[Fetched]:
-        """What arrives within `timeout` seconds; [] if nothing does, or once the reader of the pipe `hangup` closes it.
+    # --- records ---
 
-        Raises TimedOut if joining the group takes longer.
+    def poll(self, timeout: float = 1.0) -> list[ConsumerRecord]:
+        """Records as soon as there are some, at most max.poll.records; [] after `timeout` seconds.
+
+        Joins the group, runs the listener and callbacks of commits, and commits automatically what earlier polls returned.
         """
-        deadline = time.monotonic() + timeout
-        if self._group is not None:
-            if self._group.must_join:
-                self._rejoin(deadline)
-                return []
-            self._group.run_due(deadline)
-            if self._group.must_join:
-                return []
-            if self._unplaced:
-                self._place(self._group, deadline)
-                return []
-        if self._fetcher.out_of_range:
-            self._reset_lost_offsets(deadline)
-        if time.monotonic() >= self._topics_at + _TOPICS_AGE_SECONDS:
-            self._notice_new_partitions(deadline)
-        wake_at = math.inf if self._group is None else self._group.wake_at()
-        return self._loop.poll(deadline, wake_at=wake_at, hangup=hangup)
+        with self._owned:
+            if self._unread:
+                rest, self._unread = self._unread[::-1], []
+                return rest
+            deadline = self._until(timeout)
+            return self._deliver(list(self._run(lambda now: self._core.poll(self._collect, now, deadline))))
 
-    def mark_used(self, partition: TopicPartition, next_offset: int) -> None:
-        """Allow the commit of `next_offset`: all earlier records of the partition are processed."""
-        if self._group is not None:
-            self._group.mark_used(partition, next_offset)
+    def poll_batches(self, timeout: float = 1.0) -> list[Fetched]:
+        """As `poll`, but everything that has arrived, as batches that are not decoded and not checked yet."""
+        with self._owned:
+            deadline = self._until(timeout)
+            return list(self._run(lambda now: self._core.poll(self._core.fetches.collect_raw, now, deadline)))
 
-    def heartbeat(self) -> None:
-        """Send a heartbeat or a commit that is due. For callers that block between two polls."""
-        if self._group is not None:
-            self._group.run_due()
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records without end. Commits during the iteration are of the records that it has returned."""
+        return self
 
-    def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Commit used offsets, leave the group, close the connections. Raises the first error once all of it is done."""
-        self._loop.close()
-        if self._group is not None:
-            self._group.close(timeout)
+    def __next__(self) -> ConsumerRecord:
+        with self._owned:
+            while not self._unread:
+                self._unread = self.poll(1.0)[::-1]
+            return self._unread.pop()
 
-    # --- start offsets ---
+    # --- positions ---
 
-    def _look_up_topics(self, topics: Sequence[str], timeout: float) -> dict[str, int]:
-        self._topics = self._connector.run(partition_counts(self._cluster, topics), timeout)
-        self._topics_at = time.monotonic()
-        return self._topics
+    def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """The offset of the next record that `poll` or the iteration returns."""
+        deadline = self._until(timeout)
+        if (unread := self._unread_offset(partition)) is not None:
+            return unread
+        return self._run(lambda now: self._core.position(partition, now, deadline))
 
-    def _rejoin(self, deadline: float) -> None:
-        assert self._group is not None
-        self._fetcher.assign({})
-        self._unplaced = self._group.join(list(self._topics), deadline)
-        self._place(self._group, deadline)
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record of each partition at or after a time, in ms since 1970; None if there is none."""
+        check_timestamps(timestamps)
+        deadline = self._until(timeout)
+        return self._run(lambda now: self._core.look_up(timestamps, now, deadline))
 
-    def _place(self, group: GroupSession, deadline: float) -> None:
-        """Start at the committed offsets, unless a transaction may still replace them: then a later poll tries again."""
-        partitions = self._unplaced
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset of the first record of each partition."""
+        return self._ends(partitions, EARLIEST_TIMESTAMP, timeout)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset behind the last record; with read_committed, the last stable offset."""
+        return self._ends(partitions, LATEST_TIMESTAMP, timeout)
+
+    # --- commits ---
+
+    def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
+        """Commit offsets, or the positions, and wait for it. Raises CommitFailed if the group no longer takes them."""
+        deadline = self._until(timeout)
+        self._run(lambda now: self._core.commit(self._to_commit(offsets), now, deadline))
+
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
+        """Commit without waiting and without retries. `callback(offsets, error)` runs in a later poll, commit or close."""
+        self._run(lambda now: self._core.commit_async(self._to_commit(offsets), callback, now))
+
+    def committed(
+        self, partitions: Collection[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """The committed offsets of the group."""
+        deadline = self._until(timeout)
+        return self._run(lambda now: self._core.committed(list(partitions), now, deadline))
+
+    # --- the cluster ---
+
+    def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
+        """The partitions of a topic. Raises NotFound."""
+        deadline = self._until(timeout)
+        return self._infos_of(topic, self._run(lambda now: self._core.describe([topic], now, deadline)))
+
+    def list_topics(self, timeout: float | None = None) -> dict[str, list[PartitionInfo]]:
+        """All topics that this client may describe."""
+        deadline = self._until(timeout)
+        return self._infos(self._run(lambda now: self._core.describe(None, now, deadline)))
+
+    # --- the end ---
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Commit automatically, give up the partitions, leave the group and close the connections, within `timeout` seconds.
+
+        Raises what the listener raises, once everything is closed. A second call does nothing.
+        """
+        with self._owned:
+            if self._core.is_closed:
+                return
+            self._return_unread()
+            deadline = self._until(timeout)
+            try:
+                self._drive(lambda now: self._core.close(now, deadline))
+            finally:
+                self._core.is_closed = True
+                self._engine.close(max(0.1, (deadline - now_ms()) / 1000))
+                self._interceptors.close()
+
+    # --- parts ---
+
+    def _ends(
+        self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
+    ) -> dict[TopicPartition, int]:
+        deadline = self._until(timeout)
+        asked = dict.fromkeys(partitions, timestamp)
+        found = self._run(lambda now: self._core.look_up(asked, now, deadline))
+        return {one: offset.offset for one, offset in found.items() if offset is not None}
+
+    def _run(self, begin: Callable[[int], Operation[T]]) -> T:
+        with self._owned:
+            self._check_open()
+            return self._drive(begin)
+
+    def _drive(self, begin: Callable[[int], Operation[T]]) -> T:
+        """Carry out the steps of an operation."""
+        engine, lock = self._engine, self._engine.lock
+        with lock:
+            operation = begin(now_ms())
         try:
-            positions = self._connector.run(
-                committed_offsets(self._cluster, group.group_id, partitions), time_left(deadline)
-            )
-        except Unstable as error:
-            if not self._waits_for_offsets:
-                self._notice(f"{error}; waiting for its end")
-            self._waits_for_offsets = True
-            time.sleep(min(_UNSTABLE_WAIT_SECONDS, time_left(deadline)))
-            return
-        self._unplaced, self._waits_for_offsets = [], False
-        fresh = self._reset([partition for partition in partitions if partition not in positions], deadline)
-        self._start(positions | fresh, deadline)
-        for partition, offset in fresh.items():
-            # The next owner must start here too, even if no record has arrived yet.
-            group.mark_used(partition, offset)
-
-    def _start(self, positions: Mapping[TopicPartition, int], deadline: float) -> None:
-        if self._settings.until_end:
-            unseen = [partition for partition in positions if partition not in self._limits]
-            self._limits |= self._ends(unseen, Reset.LATEST, deadline)
-        self._loop.assign(positions, self._limits)
-
-    def _reset(self, partitions: Sequence[TopicPartition], deadline: float) -> dict[TopicPartition, int]:
-        if partitions and self._settings.reset is None:
-            raise KgctlError(f"no offset to start at for {', '.join(map(str, partitions))}")
-        return self._ends(partitions, self._settings.reset or Reset.LATEST, deadline)
-
-    def _ends(self, partitions: Sequence[TopicPartition], end: Reset, deadline: float) -> dict[TopicPartition, int]:
-        steps = log_ends(self._cluster, partitions, end, committed_only=self._settings.fetch.committed_only)
-        return self._connector.run(steps, time_left(deadline))
-
-    # --- changes of the logs ---
-
-    def _reset_lost_offsets(self, deadline: float) -> None:
-        lost = sorted(self._fetcher.out_of_range)
-        if self._settings.reset is None:
-            offset = self._fetcher.positions[lost[0]]
-            raise KgctlError(f"{lost[0]} no longer has offset {offset}: the records were deleted")
-        for partition, offset in self._reset(lost, deadline).items():
-            old = self._fetcher.positions[partition]
-            self._notice(
-                f"{partition} has no offset {old}; continuing at {offset}, the {self._settings.reset.name.lower()}"
-            )
-            self._fetcher.seek(partition, offset)
-
-    def _notice_new_partitions(self, deadline: float) -> None:
-        """A topic may get more partitions: read them from their start, or let the group assign them."""
-        self._topics_at = time.monotonic()
-        known = self._topics
-        try:
-            counts = self._connector.run(partition_counts(self._cluster, list(known)), time_left(deadline))
-        except KgctlError:
-            return  # fetching reports the failure, if it lasts
-        self._topics = counts
-        if self._group is not None:
-            if counts != known and self._group.is_leader:
-                self._group.must_join = True
-            return
-        for topic, count in counts.items():
-            if all(TopicPartition(topic, index) in self._fetcher.positions for index in range(known[topic])):
-                for index in range(known[topic], count):
-                    self._fetcher.add(TopicPartition(topic, index), 0)
+            with lock:
+                step = next(operation)
+            while True:
+                if isinstance(step, Wait):
+                    until = step.until_ms
+                    engine.wait(step.condition, None if until is None else max(0, until - now_ms()) / 1000)
+                else:
+                    step.run()
+                with lock:
+                    step = operation.send(now_ms())
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        finally:
+            with lock:
+                operation.close()
+            engine.wake()

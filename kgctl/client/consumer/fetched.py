@@ -14,7 +14,11 @@ _ABORT_MARKER = b"\x00\x00\x00\x00"
 
 
 class Damaged(KgctlError):
-    """The broker sent records that cannot be decoded."""
+    """The broker sent records that cannot be decoded. `next_offset` is the offset behind them, if their header is readable."""
+
+    def __init__(self, message: str, next_offset: int | None = None) -> None:
+        self.next_offset = next_offset
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Fetched:
     offset: int
     limit: int | None = None
     aborted: Sequence[AbortedTransaction] | None = None
+    check_crcs: bool = True
 
     def next_offset(self) -> int:
         """Where the next fetch continues: after the last complete batch."""
@@ -93,7 +98,8 @@ class Fetched:
             raise self.damaged(header, str(error)) from error
 
     def damaged(self, header: BatchHeader, reason: str) -> Damaged:
-        return Damaged(f"{self.partition}, offset {header.base_offset}: {reason}")
+        behind = header.next_offset if header.next_offset > self.offset else None
+        return Damaged(f"{self.partition}, offset {header.base_offset}: {reason}", behind)
 
     def _wanted_records(self, position: int, header: BatchHeader) -> list[Record]:
         records = self.decode(position, header)
@@ -111,5 +117,5 @@ class Fetched:
     def _check(self, position: int, header: BatchHeader) -> None:
         if header.magic != 2:
             raise self.damaged(header, f"record format {header.magic} (before Kafka 0.11) is not supported")
-        if not check_crc(self.raw, position, header):
+        if self.check_crcs and not check_crc(self.raw, position, header):
             raise self.damaged(header, "the checksum of the batch is wrong")

@@ -1,4 +1,4 @@
-"""Where a consumer starts: partitions of topics, committed offsets, log ends. Steps without I/O."""
+"""Where reading starts: partitions of topics and log ends. Steps without I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin import offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, from_row
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
@@ -20,10 +20,6 @@ class Reset(IntEnum):
 
     EARLIEST = offsets.EARLIEST
     LATEST = offsets.LATEST
-
-
-class Unstable(KgctlError):
-    """An open transaction has written offsets of the group: where to start is known when it ends."""
 
 
 def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str, int]]:
@@ -59,23 +55,6 @@ def log_ends(
             raise at
         ends[partition] = at.offset
     return ends
-
-
-def committed_offsets(
-    cluster: Cluster, group: str, partitions: Iterable[TopicPartition]
-) -> Steps[dict[TopicPartition, int]]:
-    """The committed offsets of the group; partitions without one are omitted. Raises Unstable if they may change."""
-    commits = yield from offsets.stable(cluster, group, partitions)
-    if isinstance(commits, KgctlError):
-        raise commits
-    known = {}
-    for partition, one in commits.items():
-        if one.error is not None:
-            error = from_row(one.error)
-            raise Unstable(str(error)) if error.name == ErrorCode.UNSTABLE_OFFSET_COMMIT.name else error
-        if one.offset is not None:
-            known[partition] = one.offset
-    return known
 
 
 def given_offsets(cluster: Cluster, given: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, int]]:

@@ -17,14 +17,16 @@ from kgctl.commands.shared.patterns import matching, parse_pattern
 from kgctl.commands.shared.settings import settings
 
 if TYPE_CHECKING:
-    from kgctl.client.consumer.consumer import Consumer, ConsumerSettings
     from kgctl.client.consumer.fetched import ReadBatch
+    from kgctl.client.consumer.settings import ConsumerSettings
     from kgctl.client.net.connector import Connector
     from kgctl.commands.records.record_output import RecordOutput
+    from kgctl.commands.records.topic_reader import TopicReader
     from kgctl.commands.shared.interruption import Interruption
     from kgctl.render.records import RecordFormat
 
 _UNBOUNDED_SECONDS = 86_400.0
+_METADATA_AGE_MS = 30_000
 
 
 class Decode(StrEnum):
@@ -161,10 +163,10 @@ def consume(
     Without --timeout, the command waits 30 seconds for the first answer, and 60 seconds for a broker that goes away
     later. After Ctrl-C or a closed pipe the exit code is 0.
     """
-    from kgctl.client.consumer.consumer import Consumer
     from kgctl.client.net.connector import Connector
     from kgctl.commands.records.record_output import RecordOutput
     from kgctl.commands.records.record_shape import shape_of
+    from kgctl.commands.records.topic_reader import TopicReader
     from kgctl.commands.shared.interruption import Interruption
     from kgctl.render import note
     from kgctl.render.records import LineOptions
@@ -191,16 +193,16 @@ def consume(
     connection = chosen.connection()
     opening = connection.timeout if timeout is None else timeout
     connector = Connector(replace(connection, timeout=opening))
-    options = _consumer_settings(from_beginning, offset, group, session_timeout, until_end, isolation)
-    consumer = Consumer(connector, options, note)
+    options = _consumer_settings(connection.client_id, from_beginning, offset, group, session_timeout, isolation)
+    reader = TopicReader(connector, options, until_end, note)
     interruption = Interruption()
-    run = _Run(consumer, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
+    run = _Run(reader, RecordOutput(interruption), interruption, shape, max_messages, until_end, timeout, began)
     try:
         wanted = _topics(connector, topics, include, decode, opening)
         if group is None:
-            consumer.assign(wanted, opening, partition, offset)
+            reader.assign(wanted, opening, partition, offset)
         else:
-            consumer.subscribe(wanted, opening)
+            reader.subscribe(wanted, opening)
         run.until_done()
     finally:
         connector.close()
@@ -210,7 +212,7 @@ def consume(
 class _Run:
     """One run: what stops it, and its progress."""
 
-    consumer: Consumer
+    reader: TopicReader
     output: RecordOutput
     interruption: Interruption
     shape: RecordFormat
@@ -238,7 +240,7 @@ class _Run:
             except BaseException:
                 self._close_quietly()
                 raise
-            self.consumer.close(self._close_seconds())
+            self.reader.close(self._close_seconds())
         if timed_out is not None:
             self._check_reached(timed_out)
 
@@ -250,11 +252,7 @@ class _Run:
             wait_seconds = _UNBOUNDED_SECONDS if self.timeout is None else last + self.timeout - time.monotonic()
             if wait_seconds <= 0:
                 raise TimedOut(f"no record arrived for {self.timeout:g} s")
-            with self.interruption.may_interrupt():
-                fetched = self.consumer.poll(wait_seconds, hangup=self.output.pipe_fileno)
-            if not fetched:
-                self.output.check_reader()
-            for one in fetched:
+            for one in self.reader.poll(wait_seconds, self._check):
                 for batch in one.batches():
                     before = self.printed
                     self._print(batch)
@@ -262,18 +260,23 @@ class _Run:
                     if self.printed == self.max_messages or self.interruption.requested:
                         return
 
+    def _check(self) -> None:
+        """End a wait: after a signal, or once the reader of the pipe has gone."""
+        with self.interruption.may_interrupt():
+            self.output.check_reader()
+
     def _print(self, batch: ReadBatch) -> None:
         room = len(batch.records) if self.max_messages is None else self.max_messages - self.printed
         records = batch.records[:room]
         if records:
             text = self.shape(batch.partition, records, batch.has_log_append_time)
-            self.output.write(text, self.consumer.heartbeat)
+            self.output.write(text, self.reader.commit_if_due)
         self.printed += len(records)
         whole = len(records) == len(batch.records)
-        self.consumer.mark_used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)
+        self.reader.mark_used(batch.partition, batch.next_offset if whole else records[-1].offset + 1)
 
     def _is_complete(self) -> bool:
-        return self.consumer.at_end or (self.max_messages is not None and self.printed >= self.max_messages)
+        return self.reader.at_end or (self.max_messages is not None and self.printed >= self.max_messages)
 
     def _check_reached(self, timed_out: Exception) -> None:
         """Raise the time-out unless the run printed what it was asked for."""
@@ -285,7 +288,7 @@ class _Run:
 
     def _close_seconds(self) -> float:
         """How long to try to commit and to leave the group: an unresponsive cluster must not double a short timeout."""
-        from kgctl.client.consumer.consumer import CLOSE_SECONDS
+        from kgctl.commands.records.topic_reader import CLOSE_SECONDS
 
         return CLOSE_SECONDS if self.timeout is None else min(CLOSE_SECONDS, max(1.0, self.timeout))
 
@@ -294,7 +297,7 @@ class _Run:
         from kgctl.render import note
 
         try:
-            self.consumer.close(self._close_seconds())
+            self.reader.close(self._close_seconds())
         except KgctlError as error:
             note(f"Error: {error}")
 
@@ -346,26 +349,35 @@ def _check(
 
 
 def _consumer_settings(
+    client_id: str,
     from_beginning: bool,
     offset: int | None,
     group: str | None,
     session_timeout: float,
-    until_end: bool,
     isolation: Isolation,
 ) -> ConsumerSettings:
-    from kgctl.client.consumer.consumer import ConsumerSettings
-    from kgctl.client.consumer.fetcher import FetchSettings
-    from kgctl.client.consumer.membership import GroupSettings
-    from kgctl.client.consumer.start_offsets import Reset
+    from kgctl.client.consumer.fetching.options import FetchOptions
+    from kgctl.client.consumer.group.settings import GroupSettings
+    from kgctl.client.consumer.reset_strategy import EARLIEST, LATEST, NONE
+    from kgctl.client.consumer.settings import ConsumerSettings
+    from kgctl.client.network.settings import NetworkSettings
 
     membership = None
     if group is not None:
         session_timeout_ms = int(session_timeout * 1000)
-        membership = GroupSettings(group, session_timeout_ms, heartbeat_interval_ms=min(3000, session_timeout_ms // 3))
-    reset = Reset.EARLIEST if from_beginning else Reset.LATEST
+        membership = GroupSettings(
+            group,
+            session_timeout_ms=session_timeout_ms,
+            heartbeat_interval_ms=max(1, min(3000, session_timeout_ms // 3)),
+            auto_commit=False,
+        )
+    reset = EARLIEST if from_beginning else LATEST
     return ConsumerSettings(
-        fetch=FetchSettings(committed_only=isolation is Isolation.READ_COMMITTED),
+        network=NetworkSettings(
+            client_id=client_id, metadata_max_age_ms=_METADATA_AGE_MS, allow_auto_create_topics=False
+        ),
+        fetch=FetchOptions(committed_only=isolation is Isolation.READ_COMMITTED, metadata_max_age_ms=_METADATA_AGE_MS),
         group=membership,
-        reset=reset if offset is None else None,
-        until_end=until_end,
+        reset=reset if offset is None else NONE,
+        assignors=("range", "roundrobin"),
     )

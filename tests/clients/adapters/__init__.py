@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CLIENTS = {"confluent-kafka": "librdkafka", "kafka-python": "kafka_python", "aiokafka": "aiokafka_client"}
+# kgctl's own client is only a member of groups here.
+MEMBERS = {**CLIENTS, "kgctl": "own"}
 
 Headers = tuple[tuple[str, bytes], ...]
 OwnershipChange = Callable[[str, list[int]], None]
@@ -177,5 +179,5 @@ class Client(Protocol):
 
 def client_named(name: str) -> Client:
     """The adapter of a client. ImportError if the client is not installed."""
-    module: Client = importlib.import_module(f"tests.clients.adapters.{CLIENTS[name]}")  # type: ignore[assignment]
+    module: Client = importlib.import_module(f"tests.clients.adapters.{MEMBERS[name]}")  # type: ignore[assignment]
     return module

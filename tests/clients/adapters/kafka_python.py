@@ -12,6 +12,7 @@ import kafka.errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -24,6 +25,8 @@ _ASSIGNORS = {
     "cooperative-sticky": CooperativeStickyAssignor,
 }
 ASSIGNORS = tuple(_ASSIGNORS)
+# In mixed groups only; no other client here has it.
+_STICKY = {"sticky": StickyPartitionAssignor}
 
 
 class _Producer:
@@ -182,7 +185,7 @@ def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS
     settings = {
         "group_id": membership.group,
         "client_id": membership.client_id,
-        "partition_assignment_strategy": [_ASSIGNORS[membership.assignor]],
+        "partition_assignment_strategy": [(_ASSIGNORS | _STICKY)[membership.assignor]],
         "session_timeout_ms": membership.session_timeout_ms,
         "heartbeat_interval_ms": membership.session_timeout_ms // 10,
         "group_instance_id": membership.instance,

@@ -6,14 +6,15 @@ import argparse
 import sys
 import time
 import traceback
+from collections.abc import Callable
 
 from tests.harness.simulation.world import Outcome, run_seed
 
 EVENTS = 3_000
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.harness.simulation", description=__doc__)
+def main(run: Callable[..., Outcome] = run_seed, module: str = "tests.harness.simulation") -> int:
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=__doc__)
     parser.add_argument("--seeds", default="1-100", help="one seed, or a range like 1-100")
     parser.add_argument(
         "--events", type=int, default=EVENTS, help=f"events with faults in each world (default: {EVENTS})"
@@ -29,13 +30,13 @@ def main() -> int:
     began = time.perf_counter()
     for seed in range(int(first), int(last or first) + 1):
         try:
-            outcomes.append(run_seed(seed, given.events, print if given.trace else None))
+            outcomes.append(run(seed, given.events, print if given.trace else None))
         except Exception as error:  # noqa: BLE001  (any exception means that the world failed)
             failed.append(seed)
             if not given.keep_going:
                 traceback.print_exc()
             print(f"seed {seed} fails: {type(error).__name__}: {error}")
-            print(f"repeat it with: python -m tests.harness.simulation --seeds {seed} --events {given.events} --trace")
+            print(f"repeat it with: python -m {module} --seeds {seed} --events {given.events} --trace")
             if not given.keep_going:
                 return 1
     print(summary(outcomes, time.perf_counter() - began))

@@ -41,6 +41,11 @@ class Link:
         self._drains = False  # after a cut, requests in flight still reach the broker
         world.links[self] = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anything reaches the client."""
+        return not self._cut
+
     def send(self, request: Message, version: int) -> int:
         """Send a request and return its correlation id."""
         world, faults = self._world, self._world.faults

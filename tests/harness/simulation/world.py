@@ -45,6 +45,8 @@ class Outcome:
 class World:
     """Runs one seed: `events` with faults, then without, until every group must be stable."""
 
+    judge_type: type[Judge] = Judge
+
     def __init__(
         self, seed: int, events: int, print_line: Callable[[str], None] | None = None, disk_type: type[Disk] = Disk
     ) -> None:
@@ -64,7 +66,7 @@ class World:
         self._events = 0
         self._in_chaos = True
         self._delay_ms = self.random.choice([0, 3_000])
-        self.judge = Judge(self)
+        self.judge = self.judge_type(self)
         self.consumers = self._make_consumers()
         self._outsider = Outsider(self)
         self._start_broker()

@@ -350,7 +350,7 @@ def test_a_member_waits_for_the_transaction_that_has_its_offsets(kgctl: Kgctl) -
     words = ("consume", topic, "--group", group, "--from-beginning", "--until-end")
     waiting = kgctl(*words, "--timeout", 2)
     assert (waiting.exit_code, waiting.stdout) == (3, "")
-    assert f"group '{group}', {topic}-0: the offset has a pending transactional commit" in waiting.stderr
+    assert f"committed offset of {topic}-0: the offset has a pending transactional commit" in waiting.stderr
     producer.commit_transaction()
     other.close()
     assert kgctl(*words).stdout.split() == ["2"]

@@ -1,0 +1,1 @@
+"""Simulated worlds of real members: kgctl's network and membership beside the real coordinator core."""

@@ -1,0 +1,1 @@
+"""Simulations that show how designs differ. Pure: a seed decides everything."""

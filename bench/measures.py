@@ -8,7 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from bench import cli, connects, dashboard, groups, load, members, recovery, secured, streams, transactions, wire
+from bench import (
+    cli,
+    clients,
+    connects,
+    dashboard,
+    groups,
+    load,
+    members,
+    recovery,
+    secured,
+    streams,
+    transactions,
+    wire,
+)
 from bench.targets import Running
 from bench.wire import Refused
 
@@ -16,6 +29,7 @@ IDLE_S = 1.0
 LOAD_S = 2.0
 WARM_UP_S = 0.3
 STREAM_RECORDS = 100_000
+CLIENT_RECORDS = 50_000
 LINES = 64
 GROUPS = 10_000
 ON_A_DASHBOARD = 1_000
@@ -92,6 +106,19 @@ def _streams(running: Running) -> Iterator[Figure | Absent]:
     )
     yield Figure("consume 1 KiB", "MB/s", streams.consume_mb_s(running.bootstrap, topic, STREAM_RECORDS), True)
     yield Figure("RSS after 100 MB in and out", "MB", running.rss_mb())
+
+
+def _clients(running: Running) -> Iterator[Figure | Absent]:
+    for topic, records in (("bench-clients-warm", 1000), ("bench-clients", CLIENT_RECORDS)):
+        wire.make_topic(running.address, topic)
+        found = sorted(clients.rates(running.bootstrap, topic, records), key=lambda one: clients.place(*one[:2]))
+    ours = {action: rate for name, action, rate in found if name == clients.FIRST}
+    for name, action, rate in found:
+        yield Figure(f"{action} 1 KiB, {name}", "MB/s", rate.mb_s, True)
+        yield Figure(f"{action} 1 KiB, {name}: CPU", "s per million", rate.cpu_s)
+        if name != clients.FIRST:
+            yield Figure(f"{action}, kgctl / {name}: MB/s", "x", ours[action].mb_s / rate.mb_s, True)
+            yield Figure(f"{action}, kgctl / {name}: CPU", "x", ours[action].cpu_s / rate.cpu_s)
 
 
 def _commits(running: Running) -> Iterator[Figure | Absent]:
@@ -192,10 +219,14 @@ def _groups(running: Running) -> Iterator[Figure | Absent]:
 
 def _dashboard(running: Running) -> Iterator[Figure | Absent]:
     census = groups.populate(running.address, ON_A_DASHBOARD)
-    redraw_s = dashboard.redraw_s(running.bootstrap, census)
-    yield Figure(f"kgctl ui, {ON_A_DASHBOARD:,} groups: redraw", "ms", redraw_s * 1000)
+    few = dashboard.redraws(running.bootstrap, census)
+    yield Figure(f"kgctl ui, {ON_A_DASHBOARD:,} groups: redraw", "ms", few.took_s * 1000)
     name = f"kgctl ui, refresh every {dashboard.INTERVAL_S:g} s: change to screen"
     yield Figure(name, "ms", dashboard.change_shown_s(running.address) * 1000)
+    more = groups.populate(running.address, GROUPS, first=ON_A_DASHBOARD)
+    many = dashboard.redraws(running.bootstrap, more)
+    yield Figure(f"kgctl ui, {GROUPS:,} groups: redraw / {ON_A_DASHBOARD:,} groups", "x", many.took_s / few.took_s)
+    yield Figure(f"kgctl ui, {GROUPS:,} groups: longest gap of the loop", "ms", many.gap_s * 1000)
 
 
 def _recovery(running: Running) -> Iterator[Figure | Absent]:
@@ -258,6 +289,7 @@ MEASURES = [
     Measure("rss", _rss),
     Measure("cli", _cli, alone=True),
     Measure("streams", _streams),
+    Measure("clients", _clients),
     Measure("commits", _commits),
     Measure("heartbeats", _heartbeats),
     Measure("transactions", _transactions),

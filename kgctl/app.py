@@ -36,6 +36,7 @@ COMMANDS = {
     "quotas": Entry("kgctl.commands.quotas.verbs:QUOTAS", "List, set and remove client quotas."),
     "users": Entry("kgctl.commands.security.users:users_app", "List SCRAM users, set passwords, delete users."),
     "acls": Entry("kgctl.commands.security.acls:acls_app", "List, add and remove ACLs: who may do what."),
+    "clients": Entry("kgctl.commands.clients.verbs:CLIENTS", "List the clients that are connected to kgctl's broker."),
     "cluster": Entry("kgctl.commands.cluster.verbs:CLUSTER", "Describe and examine the brokers of a cluster."),
     "produce": Entry("kgctl.commands.records.produce:produce", "Write records from stdin to a topic."),
     "consume": Entry("kgctl.commands.records.consume:consume", "Print records of topics to stdout."),
@@ -45,6 +46,8 @@ COMMANDS = {
     "pipeline": Entry(
         "kgctl.commands.pipelines.app:pipeline_app", "Analyze consumer groups with Spark: tables, a report."
     ),
+    "bench": Entry("kgctl.commands.bench.verbs:BENCH", "Measure a cluster with records and members of a group."),
+    "lab": Entry("kgctl.commands.lab.verbs:LAB", "Simulate how consumer groups rebalance."),
     "compat": Entry(
         "kgctl.commands.compat.app:compat", "Run one of Kafka's command-line tools with its own arguments."
     ),

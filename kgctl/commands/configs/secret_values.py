@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 import typer
 
 from broker.light_dataclasses import replace
+from broker.secret_names import is_secret
 from kgctl.commands.shared.secret_files import STDIN, secret_text
 from kgctl.model.configs import HIDDEN, ConfigChange
 from kgctl.render import note
@@ -15,10 +15,6 @@ from kgctl.render import note
 OPTION = "--value-file"
 # A certificate chain or a trust store in PEM fits.
 MOST_CHARACTERS = 1 << 20
-# Kafka's configs of the type password; a listener's have a prefix, and clusters do not report those that are not set.
-_SECRET = re.compile(
-    r"(?i)(.*\.)?(password|secret|jaas\.config|keystore\.key|keystore\.certificate\.chain|truststore\.certificates)"
-)
 
 
 def values_of_files(texts: Sequence[str], given: Collection[str]) -> dict[str, str]:
@@ -39,10 +35,6 @@ def values_of_files(texts: Sequence[str], given: Collection[str]) -> dict[str, s
             raise _bad(f"{file} has more than {MOST_CHARACTERS} characters.")
         found[name] = value.removesuffix("\n").removesuffix("\r")
     return found
-
-
-def is_secret(config: str) -> bool:
-    return _SECRET.fullmatch(config) is not None
 
 
 def marked(rows: Sequence[ConfigChange], from_files: Collection[str] = ()) -> list[ConfigChange]:

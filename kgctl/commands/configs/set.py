@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from broker.secret_names import is_secret
 from kgctl.commands.configs.arguments import Name, Type, explain, resource_of, type_of
 from kgctl.commands.configs.changing import change
-from kgctl.commands.configs.secret_values import OPTION, is_secret, values_of_files
+from kgctl.commands.configs.secret_values import OPTION, values_of_files
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -47,7 +48,8 @@ def set_configs(
 
     TYPE is topic, broker, broker-logger, group or client-metrics. NAME is the id of a broker, or "default" for all
     brokers. Other configs of the resource keep their values; of several changes, all are made or none. The cluster
-    checks the plan. Values of passwords, keys and of --value-file are not shown. Clusters before Kafka 2.3 are refused: they could only replace all configs.
+    checks the plan. Values of passwords, keys and of --value-file are not shown. Clusters before Kafka 2.3 are refused:
+    they could only replace all configs.
     """
     resource = resource_of(type_of(type_), name)
     given = pairs(values or [], "CONFIG=VALUE")

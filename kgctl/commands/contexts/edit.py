@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from broker.secret_names import is_secret
 from broker.security.secret import Secret
 from kgctl.client.net.client_properties import MECHANISMS
 from kgctl.client.net.errors import KgctlError
@@ -22,7 +23,7 @@ from kgctl.commands.shared.options import complete_contexts
 from kgctl.commands.shared.settings import settings
 from kgctl.contexts import store
 from kgctl.contexts.context_file import value_of
-from kgctl.contexts.names import BOOTSTRAP, CONFIRM, OWN, READ_ONLY, TIMEOUT, BadContext, is_secret
+from kgctl.contexts.names import BOOTSTRAP, CONFIRM, OWN, READ_ONLY, TIMEOUT, BadContext
 from kgctl.contexts.places import user_file, user_folder
 from kgctl.contexts.private_files import read_bytes
 from kgctl.contexts.values import KINDS, Value

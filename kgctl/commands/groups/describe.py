@@ -130,8 +130,8 @@ def _rows(found: Sequence[GroupDescription], view: type, output: str) -> Sequenc
         group for group in found if output not in TABLES or group.error is None or group.error.name != NotFound.name
     ]
     if view is GroupOverview:
+        from kgctl.watch.clock_skew import newest_ms
         from kgctl.watch.overview import overview
-        from kgctl.watch.standing import newest_ms
 
         wall_ms = time.time_ns() // 1_000_000
         cluster_ms = newest_ms(present)

@@ -103,8 +103,8 @@ def _overviews(
     admin: Admin, chosen: Settings, listed: Sequence[GroupListing], seconds: float | None, unused_s: float
 ) -> list[GroupOverview]:
     from kgctl.commands.groups.recent import with_recent
+    from kgctl.watch.clock_skew import newest_ms
     from kgctl.watch.overview import overview
-    from kgctl.watch.standing import newest_ms
 
     known = {row.group: row for row in listed}
     *earlier, newest = take_samples(admin, list(known), seconds)

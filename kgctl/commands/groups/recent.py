@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kgctl.model.groups import GroupDescription
+from kgctl.watch.clock_skew import latest_now_ms
 from kgctl.watch.limits import LIMITS
-from kgctl.watch.standing import newest_ms
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -19,9 +19,7 @@ def with_recent(admin: Admin, chosen: Settings, found: Sequence[GroupDescription
     """The groups with `recent_from`; --explain says why some lack it."""
     if not any(group.members and not group.error for group in found):
         return found
-    # By the later of the two clocks: a record must be younger to count as recent.
-    clocks = [group.clock_ms for group in found if group.clock_ms is not None]
-    now_ms = max(clocks) if clocks else max(time.time_ns() // 1_000_000, newest_ms(found) or 0)
+    now_ms = latest_now_ms(found, time.time_ns() // 1_000_000)
     groups, missing = admin.with_recent(found, now_ms - round(LIMITS.behind_s * 1000), now_ms)
     if missing is not None:
         chosen.explain(f"Whether groups with lag keep up is not known for all: {missing}.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kgctl.commands.groups.facts import add_facts
 from kgctl.model.groups import EMPTY_STATES
 from kgctl.render import note
+from kgctl.watch.clock_skew import newest_ms
 from kgctl.watch.figures import counted
-from kgctl.watch.standing import newest_ms
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin

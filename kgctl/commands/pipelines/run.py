@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
+from broker.secret_names import is_secret
 from kgctl.client.net.errors import Precondition
 from kgctl.commands.shared.effects import reads
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_datetime
-from kgctl.contexts.names import is_secret
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
 from kgctl.pipelines.progress import Progress

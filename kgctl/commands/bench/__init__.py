@@ -1,0 +1,1 @@
+"""Measurements of a cluster with the clients of kgctl."""

@@ -1,0 +1,1 @@
+"""`kgctl clients`: who is connected to the brokers."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from broker.light_dataclasses import dataclass, field
+from broker.secret_names import is_secret
 from broker.security.secret import Secret
 from kgctl.contexts.names import (
     COLOR,
@@ -19,7 +20,6 @@ from kgctl.contexts.names import (
     BadContext,
     check_name,
     is_known,
-    is_secret,
     unknown,
 )
 from kgctl.contexts.private_files import read_bytes

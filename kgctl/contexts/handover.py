@@ -11,10 +11,11 @@ from pathlib import Path
 
 from broker.config.properties import format_properties
 from broker.light_dataclasses import dataclass, field
+from broker.secret_names import is_secret
 from broker.security.secret import Secret
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID, ConnectionSettings
 from kgctl.contexts.connecting import DEFAULT_TIMEOUT_S, connection_with
-from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, is_secret
+from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID
 
 
 @dataclass(frozen=True, slots=True)

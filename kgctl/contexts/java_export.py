@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 
 from broker.config.properties import format_properties
+from broker.secret_names import is_secret
 from broker.security.secret import Secret
 from kgctl.contexts.connecting import resolved
-from kgctl.contexts.names import is_connection, is_path, is_secret
+from kgctl.contexts.names import is_connection, is_path
 from kgctl.contexts.target import Target
 from kgctl.contexts.values import Reference, located
 

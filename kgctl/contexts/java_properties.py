@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from broker.secret_names import is_secret
 from broker.security.secret import Secret
-from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, BadContext, is_connection, is_secret
+from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, BadContext, is_connection
 from kgctl.contexts.values import Value
 
 _NEAR = 0.85

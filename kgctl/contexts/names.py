@@ -14,9 +14,6 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 MAX_TIMEOUT_S = 86_400
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
-_SECRET = re.compile(
-    r"(.*\.)?(password|passphrase|secret)|sasl\.jaas\.config|ssl\.keystore\.key|ssl\.key\.pem|sasl\.oauthbearer\.token"
-)
 _SECURITY = ("security.protocol", "enable.ssl.certificate.verification")
 _PATH = re.compile(r"(ssl|sasl)\..*(\.location|\.file)")
 
@@ -43,10 +40,6 @@ def is_known(name: str) -> bool:
     from kgctl.client.net.client_properties import KNOWN_NAMES
 
     return name in (*OWN, BOOTSTRAP, CLIENT_ID) or name in KNOWN_NAMES
-
-
-def is_secret(name: str) -> bool:
-    return _SECRET.fullmatch(name) is not None
 
 
 def is_path(name: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.secret_names import is_secret
 from kgctl.contexts.book import PROJECT, USER, Book
-from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT, is_secret
+from kgctl.contexts.names import BOOTSTRAP, COLOR, CONFIRM, READ_ONLY, TIMEOUT
 from kgctl.contexts.values import shown
 from kgctl.model.contexts import ContextRow, SettingRow
 

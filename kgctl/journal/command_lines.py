@@ -6,19 +6,12 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
+from broker.secret_names import PATTERN, may_be_secret
+
 HIDDEN = "***"
-_NAMES = (
-    r"passw|secret|token|credential|jaas|private|api[._-]?key|keystore\.(?:key|certificate)|truststore\.certificates"
-)
-_SECRET = re.compile(rf"(?i){_NAMES}|\bsasl\.mechanism\.oauth")
 # A setting with such a name, anywhere in a word, as in a=1,ssl.key.password=x or [iterations=1,password=x].
-_SETTING = re.compile(rf"(?is)((?:{_NAMES})[^=,\s]*\s*=).*")
+_SETTING = re.compile(rf"(?is)((?:{PATTERN})[^=,\s]*\s*=).*")
 _MOST = 2000
-
-
-def is_secret(name: str) -> bool:
-    """Whether a config with this name may have a secret value."""
-    return _SECRET.search(name) is not None
 
 
 def without_values(line: str, settings: Collection[str]) -> str:
@@ -43,13 +36,13 @@ def safe_command(words: Sequence[str]) -> str:
             hides_next = False
             continue
         hides_next = False
-        if _SECRET.search(name) and equals:
+        if may_be_secret(name) and equals:
             shown.append(f"{name}={HIDDEN}")
             continue
         if equals and (found := _SETTING.search(word)):
             shown.append(word[: found.end(1)] + HIDDEN)
             continue
-        hides_next = word.startswith("-") and _SECRET.search(name) is not None
+        hides_next = word.startswith("-") and may_be_secret(name)
         shown.append(re.sub(r"://[^/@\s]*@", f"://{HIDDEN}@", word))
     line = shlex.join(shown)
     return line if len(line) <= _MOST else line[: _MOST - 3] + "..."

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kgctl.journal.command_lines import HIDDEN, is_secret
+from broker.secret_names import is_secret
+from kgctl.journal.command_lines import HIDDEN
 from kgctl.model.items import (
     ABORT,
     ACL,

@@ -155,6 +155,7 @@ def test_a_protocol_that_does_not_fit(config: Configured, listener: str, protoco
         (["produce", "round"], "DESCRIBE on topic round|WRITE on topic round"),
         (["transactions", "describe", "import"], "DESCRIBE on transactional id import"),
         (["transactions", "abort", "import", "--execute"], "DESCRIBE on transactional id import"),
+        (["clients", "list"], "DESCRIBE on the cluster"),
         (["producers", "describe", "round:0"], "DESCRIBE on topic round|READ on topic round"),
     ],
 )

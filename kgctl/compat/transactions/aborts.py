@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from broker.light_dataclasses import replace
 from kgctl.client.admin.aborts import write_marker
+from kgctl.client.admin.init_producer import init_producer
 from kgctl.client.admin.producers import describe_producers
 from kgctl.client.admin.transactions import describe_transactions
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.producer.transaction_requests import init_producer
 from kgctl.compat.java_errors import java_error
 from kgctl.compat.options import Arguments
 from kgctl.compat.tool import Session

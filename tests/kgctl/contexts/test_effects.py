@@ -49,6 +49,8 @@ CHANGES = {
     "users delete": ["g", "--execute"],
     "produce": ["g"],
     "consume": ["t", "--group", "g"],
+    "bench produce": ["--topic", "g"],
+    "bench members": ["--topic", "g"],
 }
 
 
@@ -84,7 +86,7 @@ def test_every_verb_declares_what_it_does() -> None:
 
 def test_every_change_is_kept_in_the_journal() -> None:
     # Ordinary clients write records and commit the offsets of what they have read.
-    clients = {"produce", "consume"}
+    clients = {"produce", "consume", "bench produce", "bench members"}
     kept = {verb for verb, command in commands().items() if any(one.name == "no_journal" for one in command.params)}
     assert kept >= CHANGES.keys() - clients | {"apply", "undo", "compat", "groups restore", "groups clone"}
 
@@ -126,9 +128,17 @@ def test_plans_and_reads_need_no_confirmation(home: Home) -> None:
         ["groups", "delete", "g"],
         ["groups", "list"],
         ["consume", "t", "--until-end"],
+        ["bench", "consume", "--topic", "t"],
         ["topics", "list"],
     ):
         assert home.kgctl(*arguments, "--context", "prod").exit_code == 7
+
+
+def test_a_measurement_that_makes_a_topic_asks_first(home: Home, silent_port: str) -> None:
+    home.write(f'[contexts.prod]\nbootstrap.servers = "{silent_port}"\nread-only = true\n')
+    done = home.kgctl("bench", "consume", "--context", "prod")
+    assert (done.exit_code, done.stdout) == (6, "")
+    assert "`kgctl bench consume` without --topic is refused: context 'prod' is read-only" in done.stderr
 
 
 @pytest.mark.parametrize(("typed", "code"), [("orders", 7), ("order", 6), ("", 6)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY, Api
 from broker.server.handlers import SERVED_KEYS, find_declaration
 from kgctl.app import COMMANDS, app, load
+from kgctl.client.config import every_client
+from kgctl.client.config.configuration import CLIENTS, options_of
+from kgctl.client.config.option import Option
 from kgctl.commands.shared.loading import verbs_of
 from kgctl.help import PAGES, file_name
 from kgctl.render.layouts import LAYOUTS
@@ -25,6 +28,26 @@ from kgctl.render.layouts import LAYOUTS
 ROWS = """## Keys of JSON, YAML and CSV
 
 See [output.md](output.md) for the formats. Scripts can rely on these keys; `kgctl schema KIND` prints them as a JSON Schema.
+"""
+CLIENT_OPTIONS = """# Options of the Python clients
+
+`Admin`, `Consumer`, `Producer` and their asyncio twins take Kafka's options. As keyword arguments they have underscores for dots:
+
+    Producer("localhost:9092", linger_ms=20, compression_type="zstd")
+
+`from_properties` takes Kafka's names, as in a `client.properties` file: values may be text, and options of other kinds of clients
+are skipped.
+
+    Consumer.from_properties({"bootstrap.servers": "localhost:9092", "group.id": "billing", "fetch.min.bytes": "1024"})
+
+An unknown name is an error that names the nearest one. Times are in milliseconds, sizes in bytes. See [connect.md](connect.md)
+for the options of TLS and SASL (`security.protocol`, `ssl.*`, `sasl.*`); they are the same here.
+
+## Every client
+"""
+IGNORED_OPTIONS = """## Accepted but ignored
+
+Kafka's Java clients have these options, and they change nothing here.
 """
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -141,7 +164,36 @@ def _help(path: list[str]) -> str:
     return f"## {' '.join(['kgctl', *path])}\n\n```\n{shown.stdout.rstrip()}\n```\n"
 
 
-GENERATED = {DOCS / "protocol.md": _protocol, DOCS / "cli.md": _commands}
+def _client_options() -> str:
+    parts = [CLIENT_OPTIONS, _option_table(every_client.OPTIONS)]
+    for client in CLIENTS:
+        own = [option for option in options_of(client).values() if option not in every_client.OPTIONS]
+        parts += [f"## {client.capitalize()}\n", _option_table([option for option in own if not option.is_ignored])]
+    ignored = {option.name: option for client in CLIENTS for option in options_of(client).values() if option.is_ignored}
+    rows = [f"| `{name}` | {option.doc} |" for name, option in sorted(ignored.items())]
+    return "\n".join([*parts, IGNORED_OPTIONS, "| option | |", "|---|---|", *rows]) + "\n"
+
+
+def _option_table(options: Iterable[Option]) -> str:
+    rows = ["| option | type | default | |", "|---|---|---|---|"]
+    for option in sorted(options, key=lambda option: option.name):
+        words = f" One of {', '.join(f'`{word}`' for word in option.choices)}." if option.choices else ""
+        doc = option.doc + words + _bounds(option)
+        rows.append(f"| `{option.name}` | {option.kind} | {_code(option.default)} | {doc} |")
+    return "\n".join(rows) + "\n"
+
+
+def _bounds(option: Option) -> str:
+    if option.least is None or (option.least == 0 and option.most is None):
+        return ""
+    return f" From {option.least} to {option.most}." if option.most is not None else f" At least {option.least}."
+
+
+GENERATED = {
+    DOCS / "protocol.md": _protocol,
+    DOCS / "cli.md": _commands,
+    DOCS / "client-options.md": _client_options,
+}
 
 
 if __name__ == "__main__":

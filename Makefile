@@ -103,9 +103,10 @@ traces-on-kafka: $(READY)  ## Compare the golden scenarios with a real Kafka: LO
 SEEDS := 1-300
 EVENTS := 3000
 
-sim: $(READY)  ## Run seeded simulations of groups and transactions: SEEDS=1-300 EVENTS=3000
+sim: $(READY)  ## Run seeded simulations of groups, transactions and members: SEEDS=1-300 EVENTS=3000
 	$(BIN)/python -m tests.harness.simulation --seeds $(SEEDS) --events $(EVENTS)
 	$(BIN)/python -m tests.harness.simulation.transactions --seeds $(SEEDS)
+	$(BIN)/python -m tests.harness.simulation.members --seeds $(SEEDS)
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each
 	$(BIN)/python -m tests.mutation

@@ -1,4 +1,4 @@
-"""Every test that Kafka has of its group coordinator, its transactions and their log has tests of ours or a reason."""
+"""Every test that Kafka has of its coordinators, fetch sessions, log and clients has tests of ours or a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import pytest
 from tests.harness.kafka_cases import CollectedTests, names, table
 
 # The number of Kafka's tests in each folder.
-COUNTS = {"broker/cores/groups": 677, "broker/cores/transactions": 191, "broker/storage": 127}
+COUNTS = {
+    "broker/cores/fetch_sessions": 25,
+    "broker/cores/groups": 677,
+    "broker/cores/transactions": 191,
+    "broker/storage": 127,
+    "kgctl/client/consumer/assignors": 92,
+    "kgctl/client/consumer/fetching": 401,
+    "kgctl/client/network": 90,
+    "kgctl/client/producer": 329,
+}
 
 every_folder = pytest.mark.parametrize("folder", COUNTS)
 

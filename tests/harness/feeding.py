@@ -13,7 +13,7 @@ from broker.protocol.messages.find_coordinator import FindCoordinatorResponse
 from broker.protocol.messages.metadata import MetadataResponse
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, TimedOut, Unreachable
-from kgctl.client.net.steps import Call, Endpoint, Pause, Steps
+from kgctl.client.net.steps import Call, Endpoint, Pause, Steps, Within
 
 T = TypeVar("T")
 SEED = Endpoint("seed", 9092)
@@ -37,7 +37,10 @@ class Feeder:
         try:
             step = next(steps)
             while True:
-                step = self._pause(steps, step) if isinstance(step, Pause) else steps.send(self._round(step))
+                if isinstance(step, Within):
+                    step = self._within(steps, step)
+                else:
+                    step = self._pause(steps, step) if isinstance(step, Pause) else steps.send(self._round(step))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
 
@@ -49,6 +52,13 @@ class Feeder:
         if len(self.pauses) > self.pauses_allowed:
             return steps.throw(TimedOut(f"no time left: {pause.reason}"))
         return steps.send([])
+
+    def _within(self, steps: Steps[Any], inner: Within[Any]) -> Any:
+        try:
+            result = self.run(inner.steps)
+        except KgctlError as error:
+            return steps.throw(error)
+        return steps.send([result])
 
     def _round(self, calls: Sequence[Call]) -> list[Any]:
         self.rounds.append(list(calls))

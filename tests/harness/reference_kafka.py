@@ -41,6 +41,7 @@ READY_WITHIN_S = 60.0
 TOOLS = {
     "topics": "org.apache.kafka.tools.TopicCommand",
     "configs": "kafka.admin.ConfigCommand",
+    "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "groups": "org.apache.kafka.tools.GroupsCommand",
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",

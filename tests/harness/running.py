@@ -17,6 +17,7 @@ from broker.storage import Log
 from tests.harness.wire_client import WireClient
 
 if TYPE_CHECKING:
+    from broker.config.listeners import Endpoint
     from tests.harness.certificates import Authority
 
 T = TypeVar("T")
@@ -26,11 +27,19 @@ DEADLINE_S = 10.0
 class RunningBroker:
     """A context manager: the broker starts with the block and stops cleanly at its end."""
 
-    def __init__(self, data_dir: Path, *, authority: Authority | None = None, **options: str) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        authority: Authority | None = None,
+        metrics_listen: Endpoint | None = None,
+        **options: str,
+    ) -> None:
         """With an `authority`, TLS listeners have a certificate of it and accept its client certificates. `options` are
         Kafka's options, if they have no dots with underscores for dots. Without `listeners` there is one PLAINTEXT listener
         on a free port."""
         self.authority = authority
+        self._metrics_listen = metrics_listen
         if authority is not None:
             options = tls_options(authority) | options
         overrides = {name if "." in name else name.replace("_", "."): value for name, value in options.items()}
@@ -115,7 +124,7 @@ class RunningBroker:
         self.log = Log.open(self.data_dir, self.config.log_settings(), wall_ms=time.time_ns() // 1_000_000)
         clean = False
         try:
-            self.broker = Broker(self.config, self.log, listener_tls(self.config))
+            self.broker = Broker(self.config, self.log, listener_tls(self.config), self._metrics_listen)
             await self.broker.start()
             self.addresses = {each.name: (each.bound.host, each.bound.port) for each in self.broker.listeners}
             self.address = next(iter(self.addresses.values()))

@@ -16,8 +16,10 @@ from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.client_properties import security_from
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, TlsFailed
-from kgctl.client.producer.producer import Producer, ProducerSettings
-from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.producer.core.accumulator import AccumulatorSettings
+from kgctl.client.producer.core.client import CoreSettings
+from kgctl.client.producer.producer import Producer
+from kgctl.client.producer.shared_face import Plugins, ProducerSettings
 from kgctl.exit_codes import UNREACHABLE, exit_code_of
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import fresh
@@ -49,12 +51,9 @@ def round_trip(chosen: ConnectionSettings, count: int = 100) -> None:
     """Produce records and fetch them."""
     topic = fresh("secured")
     with Connector(chosen) as connector:
-        producer = Producer(connector, topic, ProducerSettings())
-        producer.open(10)
-        for number in range(count):
-            assert producer.send(OutgoingRecord(value=b"%d" % number, partition=0))
-        producer.flush()
-        producer.close()
+        with Producer.connect(chosen, ProducerSettings(), Plugins()) as producer:
+            for number in range(count):
+                producer.send(topic, b"%d" % number, partition=0)
         loop = FetchLoop(connector, FetchSettings())
         loop.assign({TopicPartition(topic, 0): 0}, {})
         values: list[bytes | None] = []
@@ -184,15 +183,14 @@ def test_long_sessions_authenticate_again_and_lose_nothing(kafka: SecuredKafka) 
     topic, sent, values = fresh("long"), 0, list[bytes | None]()
     end = time.monotonic() + 4 * SHORT_MS / 1000
     with Connector(chosen) as connector:
-        producer = Producer(connector, topic, ProducerSettings(linger_ms=0))
-        producer.open(10)
+        producer = Producer.connect(chosen, _without_linger(), Plugins())
         notices: list[str] = []
         loop = FetchLoop(connector, FetchSettings(), notice=notices.append)
         loop.assign({TopicPartition(topic, 0): 0}, {})
         while time.monotonic() < end or len(values) < sent:
             if time.monotonic() < end:
-                sent += producer.send(OutgoingRecord(value=b"%d" % sent, partition=0))
-                producer.poll(0.001)
+                producer.send(topic, b"%d" % sent, partition=0)
+                sent += 1
             else:
                 producer.flush()
             for fetched in loop.poll(time.monotonic() + 0.001 if len(values) < sent - 500 else time.monotonic()):
@@ -204,4 +202,8 @@ def test_long_sessions_authenticate_again_and_lose_nothing(kafka: SecuredKafka) 
         with Admin(chosen) as admin:
             admin.list_topics()
     assert values == [b"%d" % number for number in range(sent)]
-    assert producer.tally.records == sent
+    assert producer.metrics()["record-error-total"] == 0
+
+
+def _without_linger() -> ProducerSettings:
+    return ProducerSettings(CoreSettings(accumulator=AccumulatorSettings(linger_ms=0)))

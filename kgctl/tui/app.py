@@ -286,11 +286,11 @@ class KgctlApp(App[None]):
         self._garbage.answered(len(view.rows), self.now_s())
         if self._alerts is not None:
             self._alerts.add(view)
-        if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
+        if isinstance(self.screen, PolledScreen):
             self.screen.hear(view)
 
     def _cluster_failed(self, error: KgctlError) -> None:
-        if isinstance(self.screen, PolledScreen) and self.screen.is_mounted:
+        if isinstance(self.screen, PolledScreen):
             self.screen.cluster_failed(error)
 
     def _background_s(self) -> float:
@@ -387,7 +387,7 @@ class KgctlApp(App[None]):
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
     def _polled(self) -> list[PolledScreen[object]]:
-        return [screen for screen in self.screen_stack if isinstance(screen, PolledScreen)]
+        return [screen for screen in self.screen_stack if isinstance(screen, PolledScreen) and screen.is_open]
 
     def _tick(self) -> None:
         for screen in self._polled():

@@ -123,17 +123,13 @@ class BrokersScreen(PolledScreen[BrokersSnapshot]):
             self._details_failed = str(error)
         self._details_at_s = self.dashboard.now_s()
 
-    async def _read_details_and_show(self) -> None:
-        await self._read_details()
-        self._show()
-
     def answered(self, answer: BrokersSnapshot) -> None:
         if answer is not self._found:
             self._found, self._figures = answer, self._watch.add(answer)
         now_s, last_s = self.dashboard.now_s(), self._details_at_s
         is_due = last_s is None or now_s - last_s >= DETAILS_EVERY_S
         if self.dashboard.replay is None and is_due and (self._reading is None or self._reading.is_finished):
-            self._reading = self.run_worker(self._read_details_and_show(), exit_on_error=True)
+            self._reading = self.run_beside(self._read_details, self._show)
         self._show()
 
     def cluster_answered(self, view: ClusterView) -> None:

@@ -148,11 +148,10 @@ class ContextsScreen(PolledScreen[ContextsNow]):
         if self._outcomes.get(name) is not Test.UNDER_WAY:
             self._outcomes[name] = Test.UNDER_WAY
             self._show()
-            self.run_worker(self._tested(name), exit_on_error=True)
+            self.run_beside(lambda: self._tested(name), self._show)
 
     async def _tested(self, name: str) -> None:
         self._outcomes[name] = await self._outcome(name)
-        self._show()
 
     async def _outcome(self, name: str) -> Outcome:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from textual.app import ComposeResult
@@ -116,6 +116,21 @@ class PolledScreen(Screen[None], Generic[T]):
 
     # ---- common to all
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the widgets exist: answers also arrive before they are mounted and while they are removed."""
+        return self.is_mounted and self.display
+
+    def run_beside(self, read: Callable[[], Awaitable[None]], show: Callable[[], None]) -> Worker[None]:
+        """Read what takes long beside the polling, then show it, unless the screen is closed or frozen by then."""
+
+        async def run() -> None:
+            await read()
+            if self.is_open and not self.is_frozen:
+                show()
+
+        return self.run_worker(run(), exit_on_error=True)
+
     def compose(self) -> ComposeResult:
         yield Header(self.place)
         if self.dashboard.replay is not None:
@@ -179,11 +194,11 @@ class PolledScreen(Screen[None], Generic[T]):
 
     def hear(self, view: ClusterView) -> None:
         """The background has a new view of all groups."""
-        if not self.is_frozen:
+        if self.is_open and not self.is_frozen:
             self.cluster_answered(view)
 
     def _on_answer(self, answer: T) -> None:
-        if self.is_frozen:
+        if self.is_frozen or not self.is_open:
             return
         self._shown_at_s = self.polling.freshness.answered_at_s
         self._show_contents(True)
@@ -192,6 +207,8 @@ class PolledScreen(Screen[None], Generic[T]):
         self.dashboard.set_ready()
 
     def _on_failure(self, error: KgctlError) -> None:
+        if not self.is_open:
+            return
         is_first = self.polling.freshness.answered_at_s is None
         if error.is_final and is_first and not self.dashboard.has_switched:
             self.dashboard.fail(error)

@@ -149,15 +149,13 @@ class TopicsScreen(PolledScreen[TopicsSnapshot]):
         is_due = self.dashboard.replay is not None or last_s is None or abs(now_s - last_s) >= STORAGE_EVERY_S
         if is_due and (self._reading is None or self._reading.is_finished):
             self._storage_at_s = now_s
-            self._reading = self.run_worker(self._storage(), exit_on_error=True)
+            self._reading = self.run_beside(self._storage, self._show)
 
     async def _storage(self) -> None:
         try:
             self.watched.add_storage(await self.dashboard.feed.read(Storage()))
         except KgctlError as error:
             self.watched.add_storage(TopicStorage(0, missing={"sizes, ages and retention": str(error)}))
-        if not self.is_frozen:
-            self._show()
 
     # ---- contents
 

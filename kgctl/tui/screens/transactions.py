@@ -83,16 +83,12 @@ class TransactionsScreen(PolledScreen[TransactionsSnapshot]):
             self._search_failed = str(error)
         self._searched_at_s = self.dashboard.now_s()
 
-    async def _search_and_show(self) -> None:
-        await self._search()
-        self._show()
-
     def answered(self, answer: TransactionsSnapshot) -> None:
         self._found = answer
         now_s, last_s = self.dashboard.now_s(), self._searched_at_s
         is_due = last_s is None or now_s - last_s >= SEARCH_EVERY_S
         if self.dashboard.replay is None and is_due and (self._searching is None or self._searching.is_finished):
-            self._searching = self.run_worker(self._search_and_show(), exit_on_error=True)
+            self._searching = self.run_beside(self._search, self._show)
         self._show()
 
     def cluster_answered(self, view: ClusterView) -> None:

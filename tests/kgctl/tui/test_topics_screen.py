@@ -179,6 +179,26 @@ def test_storage_is_asked_for_rarely_and_its_failure_is_explained() -> None:
     play(walk, feed)
 
 
+def test_answers_for_a_screen_that_was_removed_are_dropped() -> None:
+    async def walk(scene: Scene) -> None:
+        screen, view, answer = scene.screen, scene.app.cluster, asyncio.Event()
+
+        async def read() -> None:
+            await answer.wait()
+
+        screen.run_beside(read, screen._show)
+        removed = scene.app.pop_screen()
+        answer.set()
+        screen.hear(view)
+        await removed
+        screen.hear(view)
+        screen.cluster_failed(KgctlError("late"))
+        screen.polling._answered(screen.polling.last)
+        screen.polling._failed(KgctlError("late"))
+
+    play(walk)
+
+
 def test_topics_of_a_cluster_have_sizes_rates_ages_and_readers(cluster: Cluster) -> None:
     kgctl, feed = Kgctl(cluster.bootstrap_servers), cluster_feed(cluster.bootstrap_servers)
     topic, group = fresh("sold"), fresh("seller")

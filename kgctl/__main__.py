@@ -26,8 +26,12 @@ def main() -> None:
             raise
         import signal
 
+        from kgctl.signals import ignore
+
         # Another one while the interpreter ends would end the process by the signal, without this exit code.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Python's handlers are gone by then; a blocked signal stays pending.
+        ignore(signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         sys.exit(INTERRUPTED)
 
 

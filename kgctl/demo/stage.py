@@ -13,6 +13,7 @@ from kgctl.client.admin.admin import Admin
 from kgctl.contexts.connecting import connection_at
 from kgctl.demo.children import Children, DemoFailed, run_kgctl
 from kgctl.exit_codes import INTERRUPTED
+from kgctl.signals import ignore
 
 WAIT_S = 30.0
 POLL_S = 0.05
@@ -95,5 +96,4 @@ def _on_a_broker(tour: Callable[[Stage], None], steps: int, session_timeout_ms: 
 
 def _ignore_signals() -> None:
     """The cleanup takes a bounded time; a second Ctrl-C in the middle of it would leave processes behind."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    ignore(*STOP_SIGNALS)

@@ -1,0 +1,1 @@
+"""The assignors that run on the broker (KIP-848). Pure."""

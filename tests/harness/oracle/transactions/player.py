@@ -131,7 +131,7 @@ class Player:
         for message, version in asked:
             client.send(message, version)
         answers = [forms.recorded(client.receive(), version, self.names) for _, version in asked]
-        transactions, producers, fetched, groups, committed, stable = answers
+        transactions, producers, *fetched, groups, committed, stable = answers
         return {
             **described_transactions(transactions),
             **self._partitions(producers, self._read_again(fetched)),
@@ -153,44 +153,35 @@ class Player:
         return [
             (DescribeTransactionsRequest(transactional_ids=[live[one] for one in self.transactional_ids]), 0),
             (DescribeProducersRequest(topics=producers), 0),
-            (self._fetch([(topic, one) for topic, count in self.topics.items() for one in range(count)]), 11),
+            # One by one: a broker may leave out all but the first partition when it is short of time.
+            *[(self._fetch((topic, one)), 11) for topic, count in self.topics.items() for one in range(count)],
             (DescribeGroupsRequest(groups=groups), 5),
             (OffsetFetchRequest(groups=fetches, require_stable=False), 8),
             (OffsetFetchRequest(groups=fetches, require_stable=True), 8),
         ]
 
-    def _fetch(self, places: list[Place]) -> FetchRequest:
+    def _fetch(self, place: Place) -> FetchRequest:
         """Read from the log start with read_committed."""
-        topics = [
-            FetchRequest.Topic(
-                topic=self.names.live[topic],
-                partitions=[
-                    FetchRequest.Partition(
-                        partition=one, fetch_offset=self._log_start.get((topic, one), 0), partition_max_bytes=1 << 20
-                    )
-                    for name, one in places
-                    if name == topic
-                ],
-            )
-            for topic in dict.fromkeys(topic for topic, _ in places)
-        ]
+        topic, partition = place
+        asked = FetchRequest.Partition(
+            partition=partition, fetch_offset=self._log_start.get(place, 0), partition_max_bytes=1 << 20
+        )
+        topics = [FetchRequest.Topic(topic=self.names.live[topic], partitions=[asked])]
         return FetchRequest(max_wait_ms=0, min_bytes=0, isolation_level=1, topics=topics)
 
-    def _read_again(self, fetched: Any) -> dict[Place, dict[str, Any]]:
-        """The partitions of a Fetch; those with another log start are fetched again."""
+    def _read_again(self, fetched: list[Any]) -> dict[Place, dict[str, Any]]:
+        """The partitions of these answers; those with another log start are fetched again."""
         out: dict[Place, dict[str, Any]] = {}
-        while True:
-            moved = []
-            for topic in fetched["responses"]:
-                for one in topic["partitions"]:
-                    place = topic["topic"], one["partition_index"]
-                    out[place] = one
-                    if one["error_code"] == ErrorCode.OFFSET_OUT_OF_RANGE:
-                        self._log_start[place] = self._earliest(*place)
-                        moved.append(place)
-            if not moved:
-                return out
-            fetched = forms.recorded(self.ask(self._fetch(moved), 11), 11, self.names)
+        for answer in fetched:
+            (topic,) = answer["responses"]
+            (one,) = topic["partitions"]
+            place = topic["topic"], one["partition_index"]
+            while one["error_code"] == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._log_start[place] = self._earliest(*place)
+                answer = forms.recorded(self.ask(self._fetch(place), 11), 11, self.names)
+                ((one,),) = [again["partitions"] for again in answer["responses"]]
+            out[place] = one
+        return out
 
     def _earliest(self, topic: str, partition: int) -> int:
         asked = ListOffsetsRequest.Partition(partition_index=partition, timestamp=-2)

@@ -33,6 +33,9 @@ PARTS = {
     "transaction-steps": Part(
         "transactions.steps", 1000, "kill -9 at each change of a file in a transaction", in_memory=True
     ),
+    "delivery": Part(
+        "delivery", 5, "kill -9 of broker and client under a million records, for each delivery guarantee"
+    ),
     "damage": Part("damage", 500, "damaged files, with and without --accept-loss", in_memory=True),
     "bitrot": Part("bitrot", 1000, "flips and cuts in segments and indexes, live and at rest", in_memory=True),
     "replacement": Part("replacement", 50, "a data directory that is replaced under a running broker", in_memory=True),

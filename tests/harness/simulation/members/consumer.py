@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 REQUEST_TIMEOUT_MS = 8_000
 POLL_MS = 500
+# How late an application may notice that its consumer is closed: one wait of `close`, and the listener's commit.
+CLOSE_SLACK_MS = REQUEST_TIMEOUT_MS + 1_000
 
 
 class MemberProfile(NamedTuple):
@@ -68,6 +70,7 @@ class Member(RebalanceListener):
         self.phase = Phase.DEAD
         self.paused_until_us = 0
         self.stalled_until_us = 0
+        self._still_until_us = 0  # the latest end of all pauses of this process
         self._incarnation = 0
         self._backlog: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._wants_more = False
@@ -99,7 +102,7 @@ class Member(RebalanceListener):
         world, profile = self._world, self.profile
         world.note("start", self.name)
         self._incarnation += 1
-        self.paused_until_us = self.stalled_until_us = 0
+        self.paused_until_us = self.stalled_until_us = self._still_until_us = 0
         self._backlog.clear()
         self._random = Random(world.random.getrandbits(32))
         settings = NetworkSettings(request_timeout_ms=REQUEST_TIMEOUT_MS, metadata_max_age_ms=30_000)
@@ -146,10 +149,12 @@ class Member(RebalanceListener):
     def pause(self, us: int) -> None:
         """The process stands still, or only its application."""
         self._world.note("pause", self.name, us)
+        until_us = self._world.clock.us + us
+        self._still_until_us = max(self._still_until_us, until_us)
         if self._world.happens(0.5):
-            self.paused_until_us = self._world.clock.us + us
+            self.paused_until_us = until_us
         else:
-            self.stalled_until_us = self._world.clock.us + us
+            self.stalled_until_us = until_us
 
     def wake(self) -> None:
         self.paused_until_us = self.stalled_until_us = 0
@@ -291,7 +296,8 @@ class Member(RebalanceListener):
             yield from self._run_calls()
             if not self.member.is_closed:
                 yield Wait(lambda: self.member.is_closed or self.member.has_calls, SECOND)
-        ensure(self._world.now_ms <= deadline_ms + 60_000, f"{self.name} does not close in time")
+        latest_ms = max(deadline_ms, self._still_until_us // MS) + CLOSE_SLACK_MS
+        ensure(self._world.now_ms <= latest_ms, f"{self.name} does not close in time")
         self._stop(Phase.DEAD)
 
     def _survives(self, error: KgctlError) -> bool:

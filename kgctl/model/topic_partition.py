@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from broker.light_named_tuples import NamedTuple
 
@@ -15,6 +15,25 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Sorted numbers with neighbours as ranges: "0-11,14"; "" for none."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def in_ranges(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions as commands take them: "orders:0-2,5 payments:1"; "" for none."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        topics.setdefault(topic, []).append(number)
+    return " ".join(f"{topic}:{ranges(numbers)}" for topic, numbers in topics.items())
 
 
 class Keys:

@@ -3,45 +3,65 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, Any
 
 from confluent_kafka import Consumer as OtherConsumer
 from confluent_kafka import TopicPartition as OtherPartition
 from confluent_kafka.admin import AdminClient
 
 PATIENCE_SECONDS = 30.0
+_PIPE_BYTES = 65_536
 
 
 class Running:
-    """A running kgctl; a thread reads its lines as they arrive."""
+    """A running kgctl; threads read its lines as they arrive. Without `is_read`, nothing reads its output until `rest`."""
 
-    def __init__(self, bootstrap: str, *words: object) -> None:
+    def __init__(self, bootstrap: str, *words: object, is_read: bool = True) -> None:
         environment = os.environ | {"KGCTL_BOOTSTRAP": bootstrap}
         command = [sys.executable, "-m", "kgctl", *map(str, words)]
         pipe = subprocess.PIPE
         self.program = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-        self._lines: queue.Queue[bytes | None] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        assert self.program.stdout is not None
+        assert self.program.stderr is not None
+        self._lines = _LineReader(self.program.stdout, is_read)
+        self._errors = _LineReader(self.program.stderr)
+        self._waiting = -1
         self.seen: list[str] = []
 
     def line(self) -> str:
         """The next line; fails if none arrives."""
-        found = self._lines.get(timeout=PATIENCE_SECONDS)
-        assert found is not None, "the program ended"
-        self.seen.append(found.decode().rstrip("\n"))
+        self.seen.append(self._lines.line())
         return self.seen[-1]
 
     def lines(self, count: int) -> list[str]:
         return [self.line() for _ in range(count)]
+
+    def error_line(self) -> str:
+        """The next line of stderr; fails if none arrives."""
+        return self._errors.line()
+
+    def is_blocked(self) -> bool:
+        """Whether nobody has read the output for a while and the pipe is full. Call it repeatedly."""
+        assert self.program.stdout is not None
+        answer = fcntl.ioctl(self.program.stdout, termios.FIONREAD, struct.pack("i", 0))
+        before, self._waiting = self._waiting, struct.unpack("i", answer)[0]
+        return before == self._waiting > _PIPE_BYTES / 2
+
+    def rest(self) -> list[str]:
+        """All whole lines of a program that has ended and was not read."""
+        assert self.program.stdout is not None
+        return [line.decode() for line in self.program.stdout.read().split(b"\n")[:-1]]
 
     def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
         self.program.send_signal(number)
@@ -53,10 +73,9 @@ class Running:
         with contextlib.suppress(BrokenPipeError):
             self.program.stdin.close()
         code = self.program.wait(timeout=PATIENCE_SECONDS)
-        self._reader.join(timeout=PATIENCE_SECONDS)
-        while (rest := self._lines.get_nowait()) is not None:
-            self.seen.append(rest.decode().rstrip("\n"))
-        return code, self.program.stderr.read().decode()
+        self.seen += self._lines.rest()
+        self._errors.rest()
+        return code, "".join(f"{line}\n" for line in self._errors.all)
 
     def end(self) -> None:
         self.program.kill()
@@ -66,16 +85,41 @@ class Running:
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
 
+
+class _LineReader:
+    """Reads lines in a thread."""
+
+    def __init__(self, stream: IO[bytes], is_read: bool = True) -> None:
+        self._stream = stream
+        self._queue: queue.Queue[str | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self.all: list[str] = []
+        if is_read:
+            self._thread.start()
+
+    def line(self) -> str:
+        found = self._queue.get(timeout=PATIENCE_SECONDS)
+        assert found is not None, "the program ended"
+        return found
+
+    def rest(self) -> list[str]:
+        """What was not returned yet, after the end of the program."""
+        self._thread.join(timeout=PATIENCE_SECONDS)
+        found = []
+        while (line := self._queue.get_nowait()) is not None:
+            found.append(line)
+        return found
+
     def _read(self) -> None:
-        assert self.program.stdout is not None
-        for line in self.program.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
+        for line in self._stream:
+            self.all.append(line.decode().rstrip("\n"))
+            self._queue.put(self.all[-1])
+        self._queue.put(None)
 
 
 @contextlib.contextmanager
-def running(bootstrap: str, *words: object) -> Iterator[Running]:
-    started = Running(bootstrap, *words)
+def running(bootstrap: str, *words: object, is_read: bool = True) -> Iterator[Running]:
+    started = Running(bootstrap, *words, is_read=is_read)
     try:
         yield started
     finally:

@@ -16,7 +16,7 @@ from kgctl.commands.bench.options import (
     Seconds,
     TopicName,
 )
-from kgctl.commands.records.consume import Isolation
+from kgctl.commands.records.consume_options import Isolation
 from kgctl.commands.records.produce import Compression
 from kgctl.commands.shared.arguments import only_one
 from kgctl.commands.shared.effects import check_change, decides_itself, shows

@@ -168,6 +168,7 @@ def produce(
     from kgctl.client.producer.partitioners import load_partitioner
     from kgctl.commands.records.produce_run import Lines, send_in_transactions, send_lines
     from kgctl.commands.shared.interruption import Interruption
+    from kgctl.commands.shared.own_modules import allow_own_modules
     from kgctl.render import note
 
     chosen = settings(ctx)
@@ -178,6 +179,7 @@ def produce(
     )
     connection = chosen.connection()
     options = _producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection, transaction)
+    allow_own_modules([partitioner])
     choose = load_partitioner(partitioner)
     opened = _open_topic(connection, topic, partition)
     if opened.was_created:

@@ -1,8 +1,7 @@
-"""What `kgctl consume` needs beyond a Consumer: ends to stop at, commits of printed records only, notices, and limits of patience."""
+"""What `kgctl consume` needs beyond a Consumer: ends to stop at, commits, notices, and limits of patience."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -12,63 +11,74 @@ from kgctl.client.consumer.consumer import Consumer
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetcher import is_missing
 from kgctl.client.consumer.group.errors import CommitFailed, RebalanceInProgress
-from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
 from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.consumer.start_offsets import Reset, given_offsets, log_ends, partition_counts
 from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable, missing_partition
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.commands.records.assigned_topics import AssignedTopics, matching_topics
+from kgctl.commands.records.offset_commits import CommitPolicy, OffsetCommits
+from kgctl.commands.records.rebalance_notices import RebalanceNotices
+from kgctl.commands.records.source import Source
 from kgctl.model.topic_partition import TopicPartition
 
 CLOSE_SECONDS = 5.0
-_COMMIT_SECONDS = 1.0
 _LEAST_SECONDS = 0.1
 # A signal and a closed pipe are noticed between two polls.
 _POLL_SECONDS = 0.1
 _OUTAGE_SECONDS = 60.0
 _MISSING_SECONDS = 5.0
 
-Offsets = dict[TopicPartition, OffsetAndMetadata]
-
 
 class TopicReader(RebalanceListener):
-    """Call `assign` or `subscribe`, then `poll` repeatedly, and `mark_used` for printed records, which are committed.
+    """Call `assign` or `subscribe`, then `poll` repeatedly, and `mark_used` for printed records.
 
     `until_end`: stop at the log ends that are found when a partition is first assigned. `notice` gets sentences for people.
     """
 
     def __init__(
-        self, connector: Connector, settings: ConsumerSettings, until_end: bool, notice: Callable[[str], None]
+        self,
+        connector: Connector,
+        settings: ConsumerSettings,
+        source: Source,
+        policy: CommitPolicy,
+        *,
+        until_end: bool,
+        notice: Callable[[str], None],
+        has_rebalance_notices: bool = False,
     ) -> None:
         self._connector, self._settings, self._until_end, self._notice = connector, settings, until_end, notice
+        self._source = source
         self._consumer = Consumer.connect(connector.settings, replace(settings, note=notice))
-        self._topics: dict[str, int] = {}
-        self._takes_new_partitions = False
+        self._is_member = settings.group is not None and source.partitions is None
+        self._commits = OffsetCommits(self._consumer, policy, is_member=self._is_member, notice=notice)
+        self._rebalances: RebalanceNotices | None = None
+        if settings.group is not None and has_rebalance_notices:
+            self._rebalances = RebalanceNotices(self._consumer, settings.group.group_id, notice)
+        self._topics = AssignedTopics(connector, source, settings.network.metadata_max_age_ms / 1000)
         self._limits: dict[TopicPartition, int] = {}
-        self._used: Offsets = {}
-        self._sent: Offsets = {}  # their commit is not known to have succeeded
+        self._arrived: dict[TopicPartition, int] = {}  # where the records begin that are not printed yet
         self._fresh: set[TopicPartition] = set()  # the next owner must start there, too, even without a record
-        self._commit_at = 0.0
         self._has_partitions = False
         self._failing_since: float | None = None
 
     # --- what to read ---
 
-    def assign(
-        self, topics: Sequence[str], timeout: float, numbers: Sequence[int] | None = None, offset: int | None = None
-    ) -> None:
-        """Read the topics, or only their partitions with these numbers, without a group.
+    def begin(self, timeout: float, offset: int | None = None) -> None:
+        """Read what the source says: as a member of the group, or without sharing.
 
-        Starts at `offset`, which may count back from the end, else where auto.offset.reset says.
+        Starts at committed offsets, else where auto.offset.reset says; `offset` comes before both, and may count back
+        from the end.
         """
-        self._topics = self._connector.run(partition_counts(self._connector.cluster, topics), timeout)
-        self._takes_new_partitions = numbers is None
-        partitions = []
-        for name, count in self._topics.items():
-            for index in range(count) if numbers is None else sorted(set(numbers)):
-                if index >= count:
-                    raise missing_partition(name, index, count)
-                partitions.append(TopicPartition(name, index))
+        if self._is_member:
+            self._subscribe(timeout)
+        else:
+            self._assign(timeout, offset)
+
+    def _assign(self, timeout: float, offset: int | None) -> None:
+        partitions = self._topics.find(timeout)
+        if not partitions:
+            self._check_match()
         positions = {}
         if offset is not None:
             given = dict.fromkeys(partitions, offset)
@@ -77,12 +87,26 @@ class TopicReader(RebalanceListener):
         self._consumer.assign(partitions)
         for one, position in positions.items():
             self._consumer.seek(one, position)
+        if self._settings.group is not None:
+            self._fresh |= set(partitions)
         self._has_partitions = True
 
-    def subscribe(self, topics: Sequence[str], timeout: float) -> None:
-        """Read the topics as a member of the group. The first `poll` joins it."""
-        self._topics = self._connector.run(partition_counts(self._connector.cluster, topics), timeout)
-        self._consumer.subscribe(topics, listener=self)
+    def _subscribe(self, timeout: float) -> None:
+        """The first `poll` joins the group."""
+        source = self._source
+        if source.pattern is None:
+            self._connector.run(partition_counts(self._connector.cluster, list(source.topics)), timeout)
+        elif not matching_topics(self._connector, source, timeout):
+            self._check_match()
+        self._consumer.subscribe(source.topics, pattern=source.pattern, listener=self)
+
+    def _check_match(self) -> None:
+        """No topic matches the pattern yet."""
+        assert self._source.pattern is not None
+        sentence = f"No topic matches {self._source.pattern.pattern!r}"
+        if self._until_end:
+            raise NotFound(f"{sentence}.")
+        self._notice(f"{sentence} yet; waiting for one.")
 
     @property
     def at_end(self) -> bool:
@@ -119,24 +143,21 @@ class TopicReader(RebalanceListener):
             self._take_new_partitions()
             if arrived:
                 self._failing_since = None
+                self._arrived = {one.partition: one.offset for one in reversed(arrived)}
                 return [replace(one, limit=self._limits.get(one.partition)) for one in arrived]
             self._check_outage()
             if left <= 0 or self.at_end:
                 return []
 
     def _take_new_partitions(self) -> None:
-        """A topic may get more partitions: read them from their start; a group assigns them itself."""
-        if not self._takes_new_partitions or self._settings.group is not None:
+        """Read partitions that are added later from their start; a group assigns them itself."""
+        if self._is_member or self._until_end:
             return
-        for topic, known in self._topics.items():
-            count = self._consumer.known_partition_count(topic) or 0
-            if count > known:
-                self._topics[topic] = count
-                added = [TopicPartition(topic, number) for number in range(known, count)]
-                self._consumer.assign([*self._consumer.assignment(), *added])
-                for one in added:
-                    self._consumer.seek(one, 0)
-                return
+        added = self._topics.added(self._consumer.known_partition_count)
+        if added:
+            self._consumer.assign([*self._consumer.assignment(), *added])
+            for one in added:
+                self._consumer.seek(one, 0)
 
     def _check_outage(self) -> None:
         error = self._consumer.obstacle()
@@ -156,27 +177,47 @@ class TopicReader(RebalanceListener):
 
     # --- commits ---
 
+    def commit_before(self, ends: Mapping[TopicPartition, int], timeout: float, check: Callable[[], None]) -> bool:
+        """Commit these offsets before the records are printed. False: print none of what `poll` returned; it comes again."""
+        try:
+            self._commits.commit_now(ends, timeout, check)
+        except (CommitFailed, RebalanceInProgress):
+            if not self._is_member:
+                raise
+            assigned = self._consumer.assignment()
+            for one, offset in self._arrived.items():
+                if one in assigned:
+                    self._consumer.seek(one, offset)
+            return False
+        return True
+
+    def commit_after(self, ends: Mapping[TopicPartition, int], timeout: float, check: Callable[[], None]) -> None:
+        """Commit the offsets of printed records."""
+        try:
+            self._commits.commit_now(ends, timeout, check)
+        except (CommitFailed, RebalanceInProgress) as error:
+            if not self._is_member:
+                raise
+            if isinstance(error, CommitFailed):
+                self._notice(f"{error}; the records will be read again")
+
     def mark_used(self, partition: TopicPartition, next_offset: int) -> None:
-        """Allow the commit of `next_offset`: all earlier records of the partition are printed."""
+        """All records of the partition before `next_offset` are printed."""
+        self._arrived[partition] = next_offset
         if self._settings.group is not None and partition in self._consumer.assignment():
-            self._used[partition] = OffsetAndMetadata(next_offset)
+            self._commits.used(partition, next_offset)
             self._fresh.discard(partition)
 
     def commit_if_due(self) -> None:
-        """Commit what was printed, once a second. For callers that block between two polls, too."""
-        now = time.monotonic()
-        if self._used and now >= self._commit_at:
-            self._commit_at = now + _COMMIT_SECONDS
-            self._sent |= self._used
-            used, self._used = self._used, {}
-            self._consumer.commit_async(used, self._committed)
+        """For callers that block between two polls."""
+        self._commits.commit_if_due()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Commit printed records, leave the group, close the connections. Raises the first error once all of it is done."""
         deadline = time.monotonic() + timeout
         error: KgctlError | None = None
         try:
-            self._commit(self._sent | self._used, timeout)
+            self._commits.commit_all(timeout)
         except KgctlError as raised:
             error = raised
         try:
@@ -186,46 +227,26 @@ class TopicReader(RebalanceListener):
         if error is not None:
             raise error
 
-    def _commit(self, offsets: Offsets, timeout: float) -> None:
-        if offsets:
-            try:
-                self._consumer.commit(offsets, timeout)
-            except (CommitFailed, RebalanceInProgress) as error:
-                self._notice(f"{error}; the records will be read again")
-                raise
-
-    def _committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: KgctlError | None) -> None:
-        is_unsent = isinstance(error, Unreachable | TimedOut | RebalanceInProgress) or (error and error.retriable)
-        for one, offset in offsets.items():
-            if self._sent.get(one) != offset:
-                continue  # a later commit is under way
-            del self._sent[one]
-            if is_unsent and one in self._consumer.assignment():
-                self._used.setdefault(one, offset)
-        if error is not None and not is_unsent:
-            self._notice(f"{error}; the records will be read again")
-
     # --- the group ---
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        if self._rebalances is not None:
+            self._rebalances.assigned(partitions)
         self._limit(partitions, CLOSE_SECONDS)
         self._fresh |= set(partitions)
         self._has_partitions = True
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        going = {one: offset for one, offset in (self._sent | self._used).items() if one in partitions}
-        for one in partitions:
-            self._sent.pop(one, None)
-            self._used.pop(one, None)
         self._fresh -= set(partitions)
-        with contextlib.suppress(KgctlError):  # whoever gets the partitions reads the records again
-            self._commit(going, CLOSE_SECONDS)
+        self._commits.revoke(partitions)
+        if self._rebalances is not None:
+            self._rebalances.revoked(partitions)
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        for one in partitions:
-            self._sent.pop(one, None)
-            self._used.pop(one, None)
-            self._fresh.discard(one)
+        self._fresh -= set(partitions)
+        self._commits.forget(partitions)
+        if self._rebalances is not None:
+            self._rebalances.lost(partitions)
 
     def _note_starts(self, arrived: Sequence[Fetched]) -> None:
         if not self._fresh:
@@ -236,7 +257,7 @@ class TopicReader(RebalanceListener):
             position = None if state is None else state.valid_position
             start = starts.get(one, None if position is None else position.offset)
             if start is not None:
-                self._used.setdefault(one, OffsetAndMetadata(start))
+                self._commits.start(one, start)
             if state is None or start is not None:
                 self._fresh.discard(one)
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgctl.model.groups import TopicPartitions, by_topic
-from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition, ranges
 from kgctl.model.watched import Assignment
 from kgctl.tui.widgets.assignment.matrix import Sheet, View, sheet
-from kgctl.tui.widgets.assignment.moves import in_words, moves, ranges
+from kgctl.tui.widgets.assignment.moves import in_words, moves
 from tests.kgctl.tui.panes import assigned
 
 ORDERS = [("orders", number) for number in range(8)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kgctl.client.consumer.group.errors import CommitFailed, RebalanceInProgress
-from kgctl.client.consumer.group.generation import Generation, MemberState
+from kgctl.client.consumer.group.generation import NO_GENERATION, Generation, MemberState
 from kgctl.client.consumer.group.link import MOVED
 from kgctl.client.consumer.group.membership import Membership
 from kgctl.client.net.authorization import Asked
@@ -56,6 +56,11 @@ class CommitAnswers:
             membership.request_rejoin("offset commit failed since group is already rebalancing")
             return RebalanceInProgress(
                 "the group is rebalancing: nothing was committed; call poll until it is done, then commit what is assigned"
+            )
+        elif sent == NO_GENERATION and code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            return CommitFailed(
+                f"group {membership.settings.group_id!r} has active members, so it takes no offsets of a consumer that"
+                f" assigns its partitions itself ({error.name}); stop the members, or use another group"
             )
         elif code in _GENERATION_ENDED:
             if membership.generation != sent and membership.state is MemberState.PREPARING:

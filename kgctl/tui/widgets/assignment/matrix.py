@@ -10,9 +10,9 @@ from itertools import groupby
 from rich.cells import cell_len
 
 from broker.light_dataclasses import dataclass
-from kgctl.model.topic_partition import TopicPartition
+from kgctl.model.topic_partition import TopicPartition, ranges
 from kgctl.tui.cells import fitted, name
-from kgctl.tui.widgets.assignment.moves import Moves, Owners, ranges
+from kgctl.tui.widgets.assignment.moves import Moves, Owners
 from kgctl.tui.widgets.frame import glyphs
 
 KEPT, GAINED, LOST, NONE, NO_OWNER = "\u25a0", glyphs.GAINED, glyphs.LOST, "\u00b7", "\u25cb"

@@ -91,17 +91,6 @@ def in_words(change: Moves) -> str:
     return line if change.stickiness is None else f"{line}; stickiness {change.stickiness} %"
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Sorted numbers with neighbours as ranges: "0-11,14"; "" for none."""
-    found: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
-
-
 def _fate(now: frozenset[str], was: frozenset[str]) -> str:
     if len(now) > 1:
         return "doubled"

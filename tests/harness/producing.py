@@ -184,6 +184,7 @@ class Scene:
         topics = [
             ProduceResponse.Topic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partition_responses=[
                     ProduceResponse.Partition(
                         index=row.index, error_code=code, base_offset=-1 if code else offset, **fields

@@ -53,7 +53,9 @@ class ConsumerCore:
         self.network, self.subscription, self.options, self.member = network, subscription, options, member
         self.timeout_ms = timeout_ms
         find_committed = None if member is None else self._find_committed
-        self.positions = Positions(network, subscription, options, wall_ms, find_committed, self._was_reset)
+        self.positions = Positions(
+            network, subscription, options, wall_ms, find_committed, self._was_reset, self._was_replaced
+        )
         self.fetches = Fetches(network, subscription, options)
         self._lookups: list[OffsetLookup] = []
         self._now_ms = 0
@@ -82,6 +84,11 @@ class ConsumerCore:
         lost = self.fetches.lost.pop(partition, None)
         if lost is not None:
             self._note(f"{partition} has no offset {lost}; continuing at {offset}, the {strategy}")
+
+    def _was_replaced(self, partition: TopicPartition, offset: int) -> None:
+        self._note(
+            f"topic {partition.topic} was deleted and created again: the consumer leaves offset {offset} of {partition}"
+        )
 
     def obstacle(self) -> KgctlError | None:
         """Why records may not arrive now: a topic without leader, offsets of an open transaction, or unreachable nodes."""

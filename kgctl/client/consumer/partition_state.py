@@ -43,11 +43,13 @@ class PartitionState:
         "preferred_replica_until_ms",
         "reset_strategy",
         "retry_at_ms",
+        "topic_id",
     )
 
     def __init__(self) -> None:
         self.fetch_state = FetchState.INITIALIZING
         self.position: FetchPosition | None = None
+        self.topic_id: bytes | None = None  # of the topic that the position is in (KIP-516), once it was fetched from
         self.reset_strategy: ResetStrategy | None = None
         self.retry_at_ms: int | None = None  # not before then a reset or a validation is tried again
         self.paused = False
@@ -99,7 +101,7 @@ class PartitionState:
         """Fetch from here. The user chose the position, or a leader confirmed it."""
         self.fetch_state = FetchState.FETCHING
         self.position = position
-        self.reset_strategy = self.retry_at_ms = None
+        self.reset_strategy = self.retry_at_ms = self.topic_id = None
 
     def seek_unvalidated(self, position: FetchPosition) -> None:
         """Fetch from here, after the leader has confirmed the epoch if there is one."""
@@ -112,9 +114,14 @@ class PartitionState:
             raise KgctlError("cannot advance a position that is not valid")
         self.position = position
 
+    def start_over(self) -> None:
+        """As if the partition had just been assigned."""
+        self.fetch_state = FetchState.INITIALIZING
+        self.position = self.reset_strategy = self.retry_at_ms = self.topic_id = None
+
     def reset(self, strategy: ResetStrategy) -> None:
         self.fetch_state = FetchState.AWAIT_RESET
-        self.position = self.retry_at_ms = None
+        self.position = self.retry_at_ms = self.topic_id = None
         self.reset_strategy = strategy
 
     # --- validation (KIP-320) ---

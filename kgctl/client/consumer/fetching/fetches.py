@@ -187,7 +187,6 @@ class Fetches:
         """What to fetch, by node."""
         out: dict[int, dict[TopicPartition, Wanted]] = {}
         ready: dict[int, bool] = {}
-        topic_ids: dict[str, bytes] = {}
         if self._is_full():
             return out
         for one in self._subscription.fetchable(self._failures.is_free):
@@ -208,11 +207,10 @@ class Fetches:
             if node_id not in ready:
                 ready[node_id] = self._is_ready(node_id, now_ms)
             if ready[node_id]:
-                topic_id = topic_ids.get(one.topic)
-                if topic_id is None:
-                    topic_id = topic_ids[one.topic] = self._metadata.topic_id(one.topic) or ZERO_UUID
+                if state.topic_id is None:
+                    state.topic_id = self._metadata.topic_id(one.topic)
                 epoch = -1 if position.leader_epoch is None else position.leader_epoch
-                wanted = Wanted(topic_id, offset, epoch, self._options.max_partition_bytes)
+                wanted = Wanted(state.topic_id or ZERO_UUID, offset, epoch, self._options.max_partition_bytes)
                 out.setdefault(node_id, {})[one] = wanted
         return out
 
@@ -331,6 +329,8 @@ class Fetches:
             end = self._buffer.end_offset(one)
             if wanted.offset != (state.position.offset if end is None else end):
                 continue  # the application sought another position since the request
+            if wanted.topic_id != (state.topic_id or ZERO_UUID):
+                continue  # the same offset of a topic that was deleted and created again
             if row.error_code:
                 self._failures.on_row(one, row, wanted.offset, node_id, has_data=end is not None, now_ms=now_ms)
                 self._subscription.move_to_end(one)

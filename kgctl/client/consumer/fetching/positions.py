@@ -7,6 +7,7 @@ from typing import Protocol
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from broker.protocol.wire_types import ZERO_UUID
 from kgctl.client.consumer.errors import NoOffsetForPartition
 from kgctl.client.consumer.fetching.offset_lookup import OffsetAndTimestamp, Result, ask_leader, is_final
 from kgctl.client.consumer.fetching.options import FetchOptions
@@ -37,7 +38,8 @@ class Positions:
     """A participant of the client's turns. `wall_ms` is the time since 1970, for resets by duration.
 
     `find_committed` begins a lookup of committed offsets; without it, partitions start where auto.offset.reset says.
-    `reset_to` is called with each position that was found so.
+    `reset_to` is called with each position that was found so, `replaced` with each one that was left because its topic was
+    deleted and created again.
     """
 
     def __init__(
@@ -48,10 +50,11 @@ class Positions:
         wall_ms: Callable[[], int],
         find_committed: Callable[[set[TopicPartition], int], CommittedOffsets] | None = None,
         reset_to: Callable[[TopicPartition, int, ResetStrategy], None] = lambda one, offset, strategy: None,
+        replaced: Callable[[TopicPartition, int], None] = lambda one, offset: None,
     ) -> None:
         self._network, self._subscription, self._options = network, subscription, options
         self._metadata, self._wall_ms, self._find_committed = network.metadata, wall_ms, find_committed
-        self._reset_to = reset_to
+        self._reset_to, self._replaced = reset_to, replaced
         self._error: KgctlError | None = None
         self._seen_metadata = (-1, -1)
         self._committed: tuple[CommittedOffsets, set[TopicPartition]] | None = None
@@ -101,6 +104,8 @@ class Positions:
         """Compare positions with the metadata: with all after an update, else with those that have no leader yet."""
         seen = (self._metadata.version, self._subscription.assignment_id)
         is_new, self._seen_metadata = seen != self._seen_metadata, seen
+        if is_new:
+            self._leave_replaced_topics()
         for one in self._chosen(lambda state: state.position is not None and (is_new or state.position.leader is None)):
             state = self._subscription.state(one)
             leader = self._metadata.leader(one)
@@ -112,6 +117,21 @@ class Positions:
             version = self._network.version_of(node_id, OffsetForLeaderEpochRequest, _FIRST_EPOCH_VERSION)
             epoch = leader.epoch if leader.epoch >= 0 else None
             state.follow_leader(node_id, epoch, can_validate=not isinstance(version, Unsupported))
+
+    def _leave_replaced_topics(self) -> None:
+        """A position means nothing in another topic of the same name; Java's consumer continues there."""
+        for one in self._chosen(lambda state: state.topic_id is not None):
+            state, topic = self._subscription.state(one), self._metadata.topic(one.topic)
+            if topic is None or topic.topic_id == state.topic_id or state.position is None:
+                continue
+            if topic.topic_id == ZERO_UUID:
+                state.topic_id = None  # a broker that is too old for ids answered
+                continue
+            self._replaced(one, state.position.offset)
+            if self._subscription.has_default_reset:
+                self._subscription.request_reset(one)
+            else:
+                state.start_over()
 
     # --- partitions without a position ---
 

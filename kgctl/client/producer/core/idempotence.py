@@ -16,6 +16,12 @@ FATAL = (
     ErrorCode.PRODUCER_FENCED,
     ErrorCode.UNSUPPORTED_VERSION,
 )
+# The topic may have been deleted and created again: then the log of the new one has no sequences.
+_MAY_BE_ANOTHER_TOPIC = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
 
 
 @dataclass(slots=True)
@@ -189,6 +195,8 @@ class Idempotence:
                 # An earlier batch failed; this one follows it.
                 return True
             return self._retry_out_of_order(batch)
+        if error.code in _MAY_BE_ANOTHER_TOPIC:
+            lane.known_id = -1
         return error.retriable
 
     def _start_over(self, partition: TopicPartition) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from broker.light_dataclasses import dataclass
 from broker.protocol.errors import ErrorCode
@@ -18,13 +18,14 @@ from kgctl.client.producer.core.batch import Batch
 from kgctl.client.producer.core.coordination import Network
 from kgctl.client.producer.core.identity import IdempotentProducer
 from kgctl.client.producer.core.measures import Measures
+from kgctl.client.producer.core.produced_topics import ProducedTopics
 from kgctl.client.producer.core.states import State
 from kgctl.client.producer.core.transactions import Transactions
 from kgctl.model.topic_partition import TopicPartition
 
 ALL = -1
-# Version 13 names topics by id only; 12 adds partitions to transactions.
-_MAX_VERSION, _MAX_EXPLICIT_VERSION = 12, 11
+# Version 12 adds partitions to transactions.
+_MAX_EXPLICIT_VERSION = 11
 # The metadata of brokers may show a new leader, or the new topic, soon.
 _STALE_METADATA = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -35,6 +36,7 @@ _STALE_METADATA = (
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
 )
 
 
@@ -138,42 +140,39 @@ class Sender:
                 self._accumulator.mute(batch.partition)
         self.measures.sent(batches, now_ms)
 
+        topics = ProducedTopics(batches, self._metadata.topic_id)
+
         def done(answer: ProduceResponse | KgctlError | None, now: int) -> None:
-            self._answered(batches, answer, now)
+            found = topics.rows(answer, outgoing.version) if isinstance(answer, ProduceResponse) else {}
+            self._answered(batches, answer, found, now)
             self.measures.answered(now - now_ms)
 
-        settings = self._settings
-        is_explicit = self._transactions is not None and not self._transactions.is_implicit
-        self._network.send(
-            node_id,
-            Outgoing(
-                self._request(batches),
-                ProduceResponse if settings.acks else None,
-                done,
-                settings.request_timeout_ms,
-                max_version=_MAX_EXPLICIT_VERSION if is_explicit else _MAX_VERSION,
-            ),
-            now_ms,
+        settings, transactions = self._settings, self._transactions
+        is_explicit = transactions is not None and not transactions.is_implicit
+        request = ProduceRequest(
+            transactional_id=None if transactions is None else transactions.transactional_id,
+            acks=settings.acks,
+            timeout_ms=settings.request_timeout_ms,
+            topic_data=topics.data,
         )
-
-    def _request(self, batches: list[Batch]) -> ProduceRequest:
-        topics: dict[str, ProduceRequest.Topic] = {}
-        for batch in batches:
-            name, index = batch.partition
-            topic = topics.get(name)
-            if topic is None:
-                topic = topics[name] = ProduceRequest.Topic(name=name, partition_data=[])
-            topic.partition_data.append(ProduceRequest.Partition(index=index, records=batch.encoded))
-        return ProduceRequest(
-            transactional_id=None if self._transactions is None else self._transactions.transactional_id,
-            acks=self._settings.acks,
-            timeout_ms=self._settings.request_timeout_ms,
-            topic_data=list(topics.values()),
+        outgoing: Outgoing[ProduceResponse] = Outgoing(
+            request,
+            ProduceResponse if settings.acks else None,
+            done,
+            settings.request_timeout_ms,
+            max_version=_MAX_EXPLICIT_VERSION if is_explicit else topics.max_version,
         )
+        self._network.send(node_id, outgoing, now_ms)
 
     # --- answers ---
 
-    def _answered(self, batches: list[Batch], answer: ProduceResponse | KgctlError | None, now_ms: int) -> None:
+    def _answered(
+        self,
+        batches: list[Batch],
+        answer: ProduceResponse | KgctlError | None,
+        rows: Mapping[TopicPartition, ProduceResponse.Partition],
+        now_ms: int,
+    ) -> None:
         if isinstance(answer, KgctlError):
             for batch in batches:
                 self._unanswered(batch, answer, now_ms)
@@ -182,7 +181,6 @@ class Sender:
                 if self._land(batch):
                     self._complete(batch, -1, -1)
         else:
-            rows = {(topic.name, row.index): row for topic in answer.responses for row in topic.partition_responses}
             leaders: dict[TopicPartition, tuple[int, int]] = {}
             for batch in batches:
                 row = rows.get(batch.partition)

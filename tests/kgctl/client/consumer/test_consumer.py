@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -31,6 +32,7 @@ from kgctl.client.net.errors import BadValue, KgctlError, NotFound, TimedOut
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster, fresh
 from tests.kgctl.client.consumer.conftest import Write
+from tests.kgctl.client.producer.test_producer import replace
 
 SECONDS = 30.0
 
@@ -598,3 +600,18 @@ def test_reading_continues_after_the_broker_was_killed(own_cluster: Cluster) -> 
                 own_cluster.kill()
                 assert consumer.poll(0.2) == []
                 own_cluster.restart()
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_read_from_its_start(
+    cluster: Cluster, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    topic = write(numbers(3))
+    with consumer_of(cluster) as consumer:
+        consumer.assign([(topic, 0)])
+        assert len(read(consumer, 3)) == 3
+        replace(cluster, topic)
+        new = [b"new-%d" % number for number in range(5)]
+        write.append(topic, new)  # type: ignore[attr-defined]
+        assert [(one.offset, one.value) for one in read(consumer, 5)] == list(enumerate(new))
+    assert f"topic {topic} was deleted and created again: the consumer leaves offset 3 of {topic}-0" in caplog.text

@@ -39,6 +39,13 @@ def made(cluster: Cluster, partitions: int = 1, **config: str) -> str:
     return topic
 
 
+def replace(cluster: Cluster, topic: str) -> None:
+    """Delete a topic and create it again."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+
+
 def committed(cluster: Cluster, topic: str) -> list[bytes]:
     """What a read_committed reader of librdkafka sees in partition 0."""
     options = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": fresh("g"), "enable.partition.eof": True}
@@ -432,3 +439,14 @@ def test_a_flush_that_ends_early_leaves_lingering_as_it_was() -> None:
         producer.send("t", b"b").done()
         producer.flush(60)
         assert producer.metrics()["record-error-total"] == 0
+
+
+def test_records_are_written_to_a_topic_that_was_deleted_and_created_again(cluster: Cluster) -> None:
+    topic = made(cluster)
+    with Producer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        assert [producer.send(topic, b"old").result(30).offset for _ in range(3)] == [0, 1, 2]
+        replace(cluster, topic)
+        sent = [producer.send(topic, b"%d" % number) for number in range(4)]
+        assert [one.result(30).offset for one in sent] == [0, 1, 2, 3]
+    values = [one.value() for one in records_of(cluster.bootstrap_servers, topic, 0, 4)]
+    assert values == [b"0", b"1", b"2", b"3"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from broker.protocol.messages.metadata import MetadataRequest
@@ -490,6 +491,75 @@ def test_the_metadata_is_asked_again_after_an_error_of_leadership() -> None:
     scene.answer(NOT_LEADER)
     scene.sleep(200)
     assert len(scene.script.sent(MetadataRequest)) > before
+
+
+# --- topic ids (KIP-516) ---
+
+
+def ids_asked(scene: Scene) -> list[bytes]:
+    return [topic.topic_id for request in scene.script.requests(ProduceRequest) for topic in request.message.topic_data]
+
+
+def test_topics_are_named_by_id_and_answers_find_their_batches() -> None:
+    scene = Scene(partitions=2)
+    deliveries = [scene.send(partition=partition) for partition in (0, 1)]
+    scene.turn()
+    (request,) = scene.script.requests(ProduceRequest)
+    assert (request.version, [topic.name for topic in request.message.topic_data]) == (13, [""])
+    assert ids_asked(scene) == [scene.script.topic_ids["orders"]]
+    scene.answer(offset=4)
+    assert [one.result(0)[:3] for one in deliveries] == [("orders", 0, 4), ("orders", 1, 4)]
+
+
+def test_topics_are_named_by_name_while_one_has_no_id() -> None:
+    scene = Scene()
+    scene.script.partitions["old"] = 1
+    scene.script.topic_ids["old"] = bytes(16)
+    deliveries = [scene.send(topic=topic) for topic in ("orders", "old")]
+    scene.sleep(20)
+    requests = scene.script.requests(ProduceRequest)
+    assert (requests[-1].version, [topic.name for topic in requests[-1].message.topic_data][-1]) == (12, "old")
+    for _ in requests:
+        scene.answer(offset=4)
+    assert [one.result(0).topic for one in deliveries] == ["orders", "old"]
+
+
+def test_a_broker_without_ids_gets_names() -> None:
+    offered = {key: (api.versions[0], api.versions[-1]) for key, api in APIS.items()} | {0: (3, 12)}
+    scene = Scene(offered=offered)
+    (delivery,) = scene.batch_of(b"a")
+    (request,) = scene.script.requests(ProduceRequest)
+    assert [topic.name for topic in request.message.topic_data] == ["orders"]
+    scene.answer(offset=4)
+    assert delivery.result(0).offset == 4
+
+
+def test_records_follow_a_topic_that_was_deleted_and_created_again() -> None:
+    scene = pipelined()
+    deliveries = scene.batch_of(b"a")
+    old, new = scene.script.topic_ids["orders"], b"another topic id"
+    assert ids_asked(scene) == [old]
+    scene.script.topic_ids["orders"] = new
+    scene.answer(ErrorCode.UNKNOWN_TOPIC_ID)
+    scene.sleep(200)
+    deliveries += scene.batch_of(b"b")
+    # The new log has no sequence of this producer: it would take a batch that overtakes another one.
+    assert (ids_asked(scene), scene.values) == ([new], [[b"a"]])
+    scene.answer_all()
+    assert codes(deliveries) == [None, None]
+
+
+def test_an_answer_about_the_old_id_counts_after_the_metadata_has_the_new_one() -> None:
+    scene = Scene(partitions=2, nodes=2)
+    scene.batch_of(b"first", partition=1)
+    scene.answer()
+    (delivery,) = scene.batch_of(b"a")
+    scene.script.topic_ids["orders"] = b"another topic id"
+    scene.core.metadata.request_update()
+    scene.sleep(200)  # the node without a request in flight answers
+    assert scene.core.metadata.topic_id("orders") == b"another topic id"
+    scene.answer(offset=4)
+    assert delivery.result(0).offset == 4
 
 
 # --- several partitions, and the end ---

@@ -102,7 +102,7 @@ def test_a_committed_transaction_takes_these_requests(version_2: bool) -> None:
     )
     assert kinds(scene) == steps
     (produce,) = [request for request in scene.script.received if isinstance(request.message, ProduceRequest)]
-    assert (produce.version, produce.message.transactional_id) == (12 if version_2 else 11, "tx")
+    assert (produce.version, produce.message.transactional_id) == (13 if version_2 else 11, "tx")
     (end,) = scene.script.sent(EndTxnRequest)
     assert (end.committed, end.producer_id) == (True, PRODUCER_ID)
     assert scene.transactions.state is State.READY

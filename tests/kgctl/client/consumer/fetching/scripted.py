@@ -37,6 +37,7 @@ class Fetching:
         self.script = Script(node_count=nodes, partitions={"t": 4}, **script)
         options = options or FetchOptions()
         self.subscription = SubscriptionState(reset)
+        self.replaced: list[tuple[TopicPartition, int]] = []  # positions that were left with their topic
         network = self.script.network
         self.positions = Positions(
             network,
@@ -44,6 +45,7 @@ class Fetching:
             options,
             lambda: WALL_MS,
             None if committed is None else lambda partitions, now_ms: committed,
+            replaced=lambda one, offset: self.replaced.append((one, offset)),
         )
         self.fetches = Fetches(network, self.subscription, options)
         self.script.participants += [self.positions, self.fetches]
@@ -58,6 +60,11 @@ class Fetching:
                 if self.state(one).position is None:
                     self.subscription.seek(one, 0)
         self.turn()
+
+    def replace_topic(self) -> bytes:
+        """Delete the topic and create it again, with another id. Returns the old id."""
+        old, self.script.topic_ids["t"] = self.script.topic_ids["t"], b"another topic id"
+        return old
 
     def turn(self) -> None:
         self.script.turn()
@@ -94,14 +101,15 @@ class Fetching:
         request: Request | None = None,
         session: int = SESSION,
         error: int = 0,
+        topic_id: bytes | None = None,
         **more: Any,
     ) -> None:
-        """Answer the only request in flight, or a given one."""
+        """Answer the only request in flight, or a given one. `topic_id`: of the topic that was asked for, if it is another now."""
         request = request or self._only(self.asked())
         topics: dict[str, FetchResponse.Topic] = {}
         for one, row in rows.items():
-            topic_id = self.script.topic_ids.get(one.topic, bytes(16))
-            topic = topics.setdefault(one.topic, FetchResponse.Topic(topic=one.topic, topic_id=topic_id, partitions=[]))
+            found = topic_id or self.script.topic_ids.get(one.topic, bytes(16))
+            topic = topics.setdefault(one.topic, FetchResponse.Topic(topic=one.topic, topic_id=found, partitions=[]))
             row.partition_index = one.partition
             topic.partitions.append(row)
         response = FetchResponse(error_code=error, session_id=session, responses=list(topics.values()), **more)

@@ -17,6 +17,7 @@ from kgctl.client.consumer.partition_state import FetchPosition
 from kgctl.client.consumer.reset_strategy import EARLIEST, LATEST, NONE, ResetStrategy, parse
 from kgctl.client.net.errors import AuthenticationFailed, BrokerError, KgctlError, TimedOut
 from kgctl.model.topic_partition import TopicPartition
+from tests.harness.client_script import Request
 from tests.kgctl.client.consumer.fetching.records import batch, row
 from tests.kgctl.client.consumer.fetching.scripted import P0, P1, P2, WALL_MS, Fetching
 
@@ -262,6 +263,74 @@ def epochs(one: Fetching, epoch: int, end: int, error: int = 0) -> None:
     topic = OffsetForLeaderEpochResponse.Topic(topic="t", partitions=[partition])
     one.script.answer(request, OffsetForLeaderEpochResponse(topics=[topic]))
     one.turn()
+
+
+def update_metadata(one: Fetching) -> None:
+    """As an answer of a node that has no Fetch in flight."""
+    metadata, script = one.script.network.metadata, one.script
+    question = metadata.ask(script.now_ms)
+    metadata.update(question, script.metadata(Request(0, script.endpoint(1), question.request, 12, 0)), script.now_ms)
+    one.turn()
+
+
+REPLACED = [ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@pytest.mark.parametrize("error", REPLACED)
+def test_a_position_is_left_when_the_topic_was_deleted_and_created_again(error: int) -> None:
+    one = Fetching(P0)
+    one.answer({P0: row(batch(0, 2))})
+    old = one.replace_topic()
+    one.answer({P0: row(error=error)}, topic_id=old)
+    one.sleep(200)
+    assert one.replaced == [(P0, 0)]
+    assert one.lookups() == [(P0, EARLIEST.timestamp(WALL_MS))]
+    assert one.collect() == [], "records of the old topic"
+    one.found({P0: 0})
+    request = one.asked()[-1]
+    assert [topic.topic_id for topic in request.message.topics] == [one.script.topic_ids["t"]]
+    assert one.wanted(request) == {"t-0": 0}
+
+
+def test_a_position_in_another_topic_is_an_error_without_a_reset() -> None:
+    one = Fetching(P0, reset=NONE)
+    old = one.replace_topic()
+    one.answer({P0: row(error=ErrorCode.UNKNOWN_TOPIC_ID)}, topic_id=old)
+    one.sleep(200)
+    assert one.replaced == [(P0, 0)]
+    with pytest.raises(NoOffsetForPartition, match="t-0"):
+        one.positions.raise_error()
+    one.subscription.seek(P0, 3)
+    one.sleep(200)
+    assert one.wanted() == {"t-0": 3}
+
+
+def test_an_answer_with_records_of_the_old_topic_is_dropped() -> None:
+    one = Fetching(P0, nodes=2)
+    (request,) = one.asked()
+    old = one.replace_topic()
+    one.script.leaders["t", 0] = (2, 0)
+    update_metadata(one)
+    one.found({P0: 0})
+    one.answer({P0: row(batch(0, 2))}, request=request, topic_id=old)
+    assert one.collect() == []
+    assert [topic.topic_id for topic in one.asked()[-1].message.topics] == [one.script.topic_ids["t"]]
+
+
+def test_a_topic_that_is_gone_is_not_fetched_by_name() -> None:
+    one = Fetching(P0)
+    del one.script.partitions["t"]
+    one.answer({P0: row(error=ErrorCode.UNKNOWN_TOPIC_ID)})
+    one.sleep(200)
+    (request,) = one.asked()
+    assert (request.version > 12, request.message.forgotten_topics_data) == (True, [])
+
+
+def test_a_topic_without_an_id_keeps_its_positions() -> None:
+    one = Fetching(P0)
+    one.script.topic_ids["t"] = bytes(16)
+    update_metadata(one)
+    assert (one.replaced, one.position()) == ([], 0)
 
 
 def test_a_position_is_validated_with_a_new_leader_before_it_is_fetched() -> None:

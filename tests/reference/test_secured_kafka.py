@@ -10,18 +10,20 @@ from pathlib import Path
 import pytest
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.consumer.fetch_loop import FetchLoop
-from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.consumer.consumer import Consumer
+from kgctl.client.consumer.fetching.options import FetchOptions
+from kgctl.client.consumer.reset_strategy import EARLIEST
+from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.net.bootstrap import parse
 from kgctl.client.net.client_properties import security_from
-from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, TlsFailed
+from kgctl.client.network.settings import NetworkSettings
 from kgctl.client.producer.core.accumulator import AccumulatorSettings
 from kgctl.client.producer.core.client import CoreSettings
 from kgctl.client.producer.producer import Producer
 from kgctl.client.producer.shared_face import Plugins, ProducerSettings
 from kgctl.exit_codes import UNREACHABLE, exit_code_of
-from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import fresh
 from tests.harness.reference_kafka import Unavailable
 from tests.harness.secured_kafka import ADMIN, MECHANISMS, SecuredKafka, unsecured_token
@@ -50,18 +52,20 @@ def settings(kafka: SecuredKafka, listener: str, properties: dict[str, str]) -> 
 def round_trip(chosen: ConnectionSettings, count: int = 100) -> None:
     """Produce records and fetch them."""
     topic = fresh("secured")
-    with Connector(chosen) as connector:
-        with Producer.connect(chosen, ProducerSettings(), Plugins()) as producer:
-            for number in range(count):
-                producer.send(topic, b"%d" % number, partition=0)
-        loop = FetchLoop(connector, FetchSettings())
-        loop.assign({TopicPartition(topic, 0): 0}, {})
-        values: list[bytes | None] = []
+    with Producer.connect(chosen, ProducerSettings(), Plugins()) as producer:
+        for number in range(count):
+            producer.send(topic, b"%d" % number, partition=0)
+    values: list[bytes | None] = []
+    with reader_of(chosen, topic) as consumer:
         while len(values) < count:
-            for fetched in loop.poll(time.monotonic() + 10):
-                values += [record.value for batch in fetched.batches() for record in batch.records]
-        loop.close()
+            values += [record.value for record in consumer.poll(10)]
     assert values == [b"%d" % number for number in range(count)]
+
+
+def reader_of(chosen: ConnectionSettings, topic: str) -> Consumer:
+    consumer = Consumer.connect(chosen, ConsumerSettings(NetworkSettings(), FetchOptions(), group=None, reset=EARLIEST))
+    consumer.assign([(topic, 0)])
+    return consumer
 
 
 def failure(chosen: ConnectionSettings) -> KgctlError:
@@ -182,25 +186,20 @@ def test_long_sessions_authenticate_again_and_lose_nothing(kafka: SecuredKafka) 
     chosen = settings(kafka, "SASL_SSL", kafka.properties("SASL_SSL", ADMIN, "SCRAM-SHA-256"))
     topic, sent, values = fresh("long"), 0, list[bytes | None]()
     end = time.monotonic() + 4 * SHORT_MS / 1000
-    with Connector(chosen) as connector:
-        producer = Producer.connect(chosen, _without_linger(), Plugins())
-        notices: list[str] = []
-        loop = FetchLoop(connector, FetchSettings(), notice=notices.append)
-        loop.assign({TopicPartition(topic, 0): 0}, {})
+    producer = Producer.connect(chosen, _without_linger(), Plugins())
+    producer.partitions_for(topic)
+    with reader_of(chosen, topic) as consumer:
         while time.monotonic() < end or len(values) < sent:
             if time.monotonic() < end:
                 producer.send(topic, b"%d" % sent, partition=0)
                 sent += 1
             else:
                 producer.flush()
-            for fetched in loop.poll(time.monotonic() + 0.001 if len(values) < sent - 500 else time.monotonic()):
-                values += [record.value for batch in fetched.batches() for record in batch.records]
-            assert notices == []
-        producer.flush()
+            values += [record.value for record in consumer.poll(0.001 if len(values) < sent - 500 else 0)]
+            assert not values or consumer.obstacle() is None
         producer.close()
-        loop.close()
-        with Admin(chosen) as admin:
-            admin.list_topics()
+    with Admin(chosen) as admin:
+        admin.list_topics()
     assert values == [b"%d" % number for number in range(sent)]
     assert producer.metrics()["record-error-total"] == 0
 

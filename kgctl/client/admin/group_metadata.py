@@ -23,9 +23,9 @@ from broker.protocol.offsets_topic import (
     partition_for,
 )
 from broker.protocol.wire_types import DecodeError
+from kgctl.client.admin.log_reads import LogReads
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
-from kgctl.client.consumer.fetch_steps import fetch
-from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError
@@ -33,7 +33,7 @@ from kgctl.client.net.steps import Steps
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription
 from kgctl.model.topic_partition import TopicPartition
 
-FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, committed_only=True)
+FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, committed_only=True)
 # Offsets in the first window of a partition, and how much longer each window is than the one after it.
 WINDOW, GROWTH = 20_000, 4
 # Partitions read at the same time: when the time is over, the others are complete.
@@ -174,11 +174,10 @@ def _read_windows(
     """Read the next window of each partition, and take what it has; the bytes that are left, 0 if a window was not completed."""
     begins = {place: max(plan.start, plan.end - plan.window) for place, plan in plans.items()}
     newest: dict[Key, bytes | None] = {}
-    fetcher = Fetcher(FETCH)
-    fetcher.assign(begins, {place: plan.end for place, plan in plans.items()})
-    while not fetcher.all_finished:
+    reads = LogReads(cluster, FETCH, begins, {place: plan.end for place, plan in plans.items()})
+    while not reads.all_finished:
         try:
-            arrived = yield from fetch(cluster, fetcher)
+            arrived = yield from reads.fetch()
         except KgctlError as error:
             facts.missing = str(error)
             raise
@@ -192,11 +191,11 @@ def _read_windows(
                         newest[key] = record.value
         if left_bytes <= 0:
             return 0
-        for place in list(fetcher.out_of_range):
-            fetcher.remove(place)
+        for place in list(reads.out_of_range):
+            reads.remove(place)
             facts.missing = f"{place} was cut while it was read"
     for place, plan in plans.items():
-        if place in fetcher.positions:
+        if place in reads.positions:
             for key in plan.keys & newest.keys():
                 _take(key, newest[key], facts)
             plan.keys -= newest.keys()

@@ -8,10 +8,11 @@ from typing import Any
 
 from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import Record
-from kgctl.client.consumer.fetch_steps import fetch
+from kgctl.client.admin.log_ends import log_ends, partition_counts
+from kgctl.client.admin.log_reads import LogReads
+from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.consumer.fetched import Damaged
-from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
-from kgctl.client.consumer.start_offsets import Reset, log_ends, partition_counts
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
@@ -21,7 +22,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 EVENTS_TOPIC = "__kgctl_group_events"
 SCHEMA_VERSION = 1
-FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, max_partition_bytes=4 << 20)
+FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, max_partition_bytes=4 << 20)
 LARGEST = 1 << 53
 LAST_MS = 253_402_300_799_999  # the end of the year 9999
 
@@ -75,9 +76,9 @@ def new_events(
         bookmark = Bookmark(group, cluster_id, {})
     offsets = dict(bookmark.offsets)
     unread = [one for one in partitions if one not in offsets]
-    offsets |= yield from log_ends(cluster, unread, Reset.EARLIEST)
+    offsets |= yield from log_ends(cluster, unread, EARLIEST)
     if newest is not None and unread:
-        ends = yield from log_ends(cluster, unread, Reset.LATEST)
+        ends = yield from log_ends(cluster, unread, LATEST)
         offsets |= {one: max(offsets[one], ends[one] - newest) for one in unread}
     offsets = {partition: offsets[partition] for partition in partitions}
     records = yield from _records(cluster, offsets, key)
@@ -104,19 +105,18 @@ def _records(
     cluster: Cluster, offsets: dict[TopicPartition, int], key: bytes | None
 ) -> Steps[dict[TopicPartition, list[Record]]]:
     """The records with the key (None: all) between the offsets and the current log ends; moves the offsets to where reading stops."""
-    fetcher = Fetcher(FETCH, until_end=True)
-    fetcher.assign(offsets)
+    reads = LogReads(cluster, FETCH, offsets)
     records: dict[TopicPartition, list[Record]] = {partition: [] for partition in offsets}
-    while not fetcher.all_finished:
-        for fetched in (yield from fetch(cluster, fetcher)):
+    while not reads.all_finished:
+        for fetched in (yield from reads.fetch()):
             for batch in fetched.batches():
                 records[batch.partition] += [record for record in batch.records if key in (None, record.key)]
-        if fetcher.out_of_range:
+        if reads.out_of_range:
             # Retention was faster, or the topic was recreated and is shorter.
-            first = yield from log_ends(cluster, sorted(fetcher.out_of_range), Reset.EARLIEST)
+            first = yield from log_ends(cluster, sorted(reads.out_of_range), EARLIEST)
             for partition, offset in first.items():
-                fetcher.seek(partition, offset)
-    offsets |= fetcher.positions
+                reads.seek(partition, offset)
+    offsets |= reads.positions
     return records
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from kgctl.client.admin.log_reads import LogReads
 from kgctl.client.admin.one_per_partition import one_per_partition
-from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged, Fetched
-from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.cluster import Cluster, Node
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
@@ -16,7 +16,7 @@ from kgctl.model.topic_partition import TopicPartition
 
 Position: TypeAlias = "tuple[str, int, int]"
 # One batch per partition is enough. A batch that is larger than its share of the answer is fetched with the next request.
-FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_partition_bytes=64 << 10)
+FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, max_partition_bytes=64 << 10)
 
 
 def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Position, int | None]]:
@@ -43,20 +43,19 @@ def _first_times(
 ) -> Steps[dict[TopicPartition, int]]:
     times: dict[TopicPartition, int] = {}
     leaders = yield from cluster.leaders(offsets)
-    fetcher = Fetcher(FETCH, until_end=True)
-    fetcher.assign({partition: offset for partition, offset in offsets.items() if _may_have_leader(leaders[partition])})
+    reads = LogReads(cluster, FETCH, {one: at for one, at in offsets.items() if _may_have_leader(leaders[one])})
     failures += [error for error in leaders.values() if isinstance(error, KgctlError) and not error.retriable]
-    while not fetcher.all_finished:
+    while not reads.all_finished:
         try:
-            arrived = yield from fetch(cluster, fetcher)
+            arrived = yield from reads.fetch()
         except KgctlError as error:
             # The other partitions have answered by now.
             failures.append(error)
             break
-        for partition in list(fetcher.out_of_range):
-            fetcher.remove(partition)
+        for partition in list(reads.out_of_range):
+            reads.remove(partition)
         for fetched in arrived:
-            _note_first_time(fetched, fetcher, times)
+            _note_first_time(fetched, reads, times)
     return times
 
 
@@ -64,13 +63,13 @@ def _may_have_leader(leader: Node | KgctlError) -> bool:
     return isinstance(leader, Node) or leader.retriable
 
 
-def _note_first_time(fetched: Fetched, fetcher: Fetcher, times: dict[TopicPartition, int]) -> None:
+def _note_first_time(fetched: Fetched, reads: LogReads, times: dict[TopicPartition, int]) -> None:
     try:
         time = next((record.timestamp for batch in fetched.batches() for record in batch.records), None)
     except Damaged:
         # Reading the record itself reports the damage; this is only about its time.
-        fetcher.remove(fetched.partition)
+        reads.remove(fetched.partition)
         return
     if time is not None:
         times[fetched.partition] = time
-        fetcher.remove(fetched.partition)
+        reads.remove(fetched.partition)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from broker.light_dataclasses import dataclass, field, replace
 from broker.protocol.record_batch import Record
+from kgctl.client.admin.log_reads import LogReads
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
-from kgctl.client.consumer.fetch_steps import fetch
 from kgctl.client.consumer.fetched import Damaged, Fetched
-from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, TimedOut
 from kgctl.client.net.steps import Steps
@@ -19,7 +19,7 @@ from kgctl.model.topic_partition import TopicPartition
 # How many offsets to read for each wanted record: compacted logs have gaps, so a later attempt reads more.
 ATTEMPTS = (1, 20, 400)
 MOST_BYTES = 64 << 20
-_READ = FetchSettings(max_wait_ms=0, min_bytes=0, max_partition_bytes=1 << 18)
+_READ = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, max_partition_bytes=1 << 18)
 
 
 @dataclass(slots=True)
@@ -107,27 +107,26 @@ def _read(
         limit = min(limit, logs[key].stable) if is_committed else limit
         if begin < limit and (not is_committed or logs[key].in_transaction):
             begins[key], limits[key] = begin, limit
-    fetcher = Fetcher(replace(_READ, committed_only=is_committed))
-    fetcher.assign(begins, limits)
-    while begins and not fetcher.all_finished and left_bytes > 0:
+    reads = LogReads(cluster, replace(_READ, committed_only=is_committed), begins, limits)
+    while begins and not reads.all_finished and left_bytes > 0:
         try:
-            arrived = yield from fetch(cluster, fetcher)
+            arrived = yield from reads.fetch()
         except TimedOut:
             raise
         except KgctlError as error:
-            for key in [key for key in fetcher.positions if not fetcher.is_finished(key)]:
+            for key in [key for key in reads.positions if not reads.is_finished(key)]:
                 logs[key].failure = error
             return
-        for key in list(fetcher.out_of_range):
+        for key in list(reads.out_of_range):
             # Records were deleted since the log start was asked for.
-            fetcher.remove(key)
+            reads.remove(key)
         for fetched in arrived:
             left_bytes -= len(fetched.raw)
             try:
                 _take(logs[fetched.partition], fetched, is_committed)
             except Damaged as error:
                 logs[fetched.partition].failure = error
-                fetcher.remove(fetched.partition)
+                reads.remove(fetched.partition)
 
 
 def _take(log: LogPart, fetched: Fetched, is_committed: bool) -> None:

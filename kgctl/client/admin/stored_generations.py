@@ -9,9 +9,10 @@ from broker.protocol.offsets_topic import TOPIC, GroupMetadataKey, decode_group_
 from broker.protocol.record_batch import Record
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.admin.consumer_group_records import ConsumerGroups, Take
-from kgctl.client.consumer.fetch_steps import fetch
-from kgctl.client.consumer.fetcher import Fetcher, FetchSettings
-from kgctl.client.consumer.start_offsets import Reset, log_ends, partition_counts
+from kgctl.client.admin.log_ends import log_ends, partition_counts
+from kgctl.client.admin.log_reads import LogReads
+from kgctl.client.admin.offsets import EARLIEST, LATEST
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import NotFound
 from kgctl.client.net.steps import Steps
@@ -22,7 +23,7 @@ from kgctl.model.topic_partition import TopicPartition
 LAST_MS = 253_402_300_799_999
 # How far back the first reading goes in each partition: most records are commits.
 NEWEST = 5_000
-FETCH = FetchSettings(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, committed_only=True)
+FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=4 << 20, committed_only=True)
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -37,22 +38,21 @@ def read_generations(cluster: Cluster, offsets: Offsets | None, newer: ConsumerG
     except NotFound:
         return {}
     places = [TopicPartition(TOPIC, number) for number in range(counts[TOPIC])]
-    starts = yield from log_ends(cluster, places, Reset.EARLIEST)
-    ends = yield from log_ends(cluster, places, Reset.LATEST, committed_only=True)
+    starts = yield from log_ends(cluster, places, EARLIEST)
+    ends = yield from log_ends(cluster, places, LATEST, committed_only=True)
     first = {
         place: min(ends[place], max(starts[place], ends[place] - NEWEST if offsets is None else offsets.get(place, 0)))
         for place in places
     }
     whole = {place for place in places if first[place] <= starts[place]}
-    fetcher = Fetcher(FETCH)
-    fetcher.assign({place: at for place, at in first.items() if at < ends[place]}, ends)
-    while not fetcher.all_finished:
-        for fetched in (yield from fetch(cluster, fetcher)):
+    reads = LogReads(cluster, FETCH, {place: at for place, at in first.items() if at < ends[place]}, ends)
+    while not reads.all_finished:
+        for fetched in (yield from reads.fetch()):
             for batch in fetched.batches():
                 for record in batch.records:
                     pass_on(record, newer, take, is_whole=fetched.partition in whole)
-        for place in list(fetcher.out_of_range):
-            fetcher.remove(place)
+        for place in list(reads.out_of_range):
+            reads.remove(place)
     return {place: max(first[place], ends[place]) for place in places}
 
 

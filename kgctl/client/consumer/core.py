@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from re import Pattern
 from typing import TypeVar
 
+from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kgctl.client.consumer.errors import NoGroup, NotSubscribed, WakeupError
 from kgctl.client.consumer.fetching.fetches import Fetches
@@ -23,7 +24,7 @@ from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.reset_strategy import LATEST_TIMESTAMP, ResetStrategy
 from kgctl.client.consumer.subscription import SubscriptionState, SubscriptionType
 from kgctl.client.consumer.wanted_topics import want_topics
-from kgctl.client.net.errors import BadValue, KgctlError, TimedOut
+from kgctl.client.net.errors import BadValue, BrokerError, KgctlError, TimedOut
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.outgoing import Outgoing
 from kgctl.model.topic_partition import TopicPartition
@@ -91,11 +92,16 @@ class ConsumerCore:
         )
 
     def obstacle(self) -> KgctlError | None:
-        """Why records may not arrive now: a topic without leader, offsets of an open transaction, or unreachable nodes."""
+        """Why records may not arrive now: a missing partition, a leader that fails, offsets of an open transaction, ..."""
         metadata = self.network.metadata
         for one in self.subscription.assigned:
-            leader = metadata.leader(one)
-            error = metadata.error_of(one.topic) if leader is None else self.network.error_of(leader.node.node_id)
+            leader, count = metadata.leader(one), metadata.partition_count(one.topic)
+            if leader is not None:
+                error = self.network.error_of(leader.node.node_id) or self.fetches.cause(one)
+            elif count is not None and one.partition >= count:
+                error = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(one))
+            else:
+                error = metadata.error_of(one.topic)
             if error is not None:
                 return error
         if self.positions.waits_because is not None:

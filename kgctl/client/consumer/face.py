@@ -160,6 +160,19 @@ class ConsumerFace:
         with self._engine.lock:
             return self._core.subscription.find(partition)
 
+    def stop_before(self, limits: Mapping[TopicPartition, int]) -> None:
+        """Fetch nothing from these offsets on while the partitions are assigned; `poll_batches` leaves out what is behind."""
+        with self._using():
+            for one, limit in limits.items():
+                self._core.subscription.state(one).limit = limit
+
+    def has_reached_limit(self, partition: TopicPartition) -> bool:
+        """Whether `poll_batches` has returned everything before the limit of an assigned partition."""
+        with self._engine.lock:
+            state = self._core.subscription.find(partition)
+            committed_only = self._settings.fetch.committed_only
+            return state is not None and state.has_reached_limit(committed_only=committed_only)
+
     def known_partition_count(self, topic: str) -> int | None:
         with self._engine.lock:
             return self._network.metadata.partition_count(topic)

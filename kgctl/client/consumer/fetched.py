@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from broker.light_dataclasses import dataclass
+from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.record_batch import BatchHeader, Record, batches, check_crc, decode_records
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.net.errors import KgctlError
@@ -119,3 +120,22 @@ class Fetched:
             raise self.damaged(header, f"record format {header.magic} (before Kafka 0.11) is not supported")
         if self.check_crcs and not check_crc(self.raw, position, header):
             raise self.damaged(header, "the checksum of the batch is wrong")
+
+
+def fetched_row(
+    partition: TopicPartition,
+    row: FetchResponse.Partition,
+    offset: int,
+    limit: int | None = None,
+    *,
+    committed_only: bool = False,
+    check_crcs: bool = True,
+) -> Fetched:
+    """What an answer has of one partition, from the requested offset on."""
+    aborted = None
+    if committed_only:
+        aborted = [AbortedTransaction(one.producer_id, one.first_offset) for one in row.aborted_transactions or ()]
+    raw = row.records or b""
+    if isinstance(raw, memoryview) and 2 * len(raw) < memoryview(raw.obj).nbytes:
+        raw = bytes(raw)  # a few records must not keep the whole answer in memory
+    return Fetched(partition, raw, offset, limit, aborted, check_crcs)

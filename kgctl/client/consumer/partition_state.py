@@ -33,6 +33,7 @@ class PartitionState:
         "fetch_state",
         "high_watermark",
         "last_stable_offset",
+        "limit",
         "log_start_offset",
         "nothing_at",
         "paused",
@@ -59,6 +60,7 @@ class PartitionState:
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
         self.end_offset_requested = False
+        self.limit: int | None = None  # nothing is fetched from this offset on
         self.nothing_at: int | None = None  # a broker had no records from this offset on
         self.preferred_replica: int | None = None
         self.preferred_replica_until_ms = 0
@@ -177,6 +179,14 @@ class PartitionState:
 
     def end_offset(self, *, committed_only: bool) -> int | None:
         return self.last_stable_offset if committed_only else self.high_watermark
+
+    def has_reached_limit(self, *, committed_only: bool) -> bool:
+        """Whether everything before the limit was returned; compaction may have removed its last records."""
+        limit, position = self.limit, self.position
+        if limit is None or position is None:
+            return False
+        end = self.end_offset(committed_only=committed_only)
+        return position.offset >= limit or (self.nothing_at == position.offset and end is not None and end >= limit)
 
     def lag(self, *, committed_only: bool) -> int | None:
         end = self.end_offset(committed_only=committed_only)

@@ -149,14 +149,6 @@ class Cluster:
             return Unsupported(f"{endpoint}: the broker does not offer {name} in a suitable version")
         return version
 
-    def negotiate(self, endpoint: Endpoint, request: type[Message], max_version: int) -> Steps[int]:
-        """The version to send over a connection outside of the driver. Unsupported if there is no common one."""
-        failures = yield from self._learn_versions({endpoint})
-        version = failures.get(endpoint) or self.highest_version(endpoint, request, max_version=max_version)
-        if isinstance(version, KgctlError):
-            raise version
-        return version
-
     @property
     def _candidates(self) -> int:
         """The only node of a cluster may use all of the time: no other node can answer."""

@@ -53,7 +53,7 @@ class Connection:
         self._renew_at = math.inf
         self._renew: Callable[[Connection, float], None] = _never
         self._socket = stream
-        # poll() does not see bytes that TLS has decrypted already: the first ones of an answer are read to find out.
+        # poll() sees records of TLS, not what they contain: `has_ended` reads to find out.
         self.is_encrypted = hasattr(stream, "pending")
         self._head = b""
         self._late_error: OSError | None = None
@@ -67,29 +67,6 @@ class Connection:
     def closed(self) -> bool:
         return self._socket.fileno() == -1
 
-    @property
-    def has_buffered(self) -> bool:
-        """Whether bytes have arrived that poll() does not see."""
-        return bool(self._arrived or self._head) or (self.is_encrypted and self._socket.pending() > 0)  # type: ignore[attr-defined]
-
-    def fileno(self) -> int:
-        """For poll(). Ask `has_answer` when it is readable, and `has_buffered` before poll()."""
-        return self._socket.fileno()
-
-    def has_answer(self) -> bool:
-        """Whether `receive` has something to read, or fails at once; for a connection that is readable or has buffered."""
-        if self._arrived or self._head or not self.is_encrypted:
-            return True
-        # A readable socket may have records of TLS itself only, such as session tickets.
-        self._socket.settimeout(0)
-        try:
-            self._head = self._socket.recv(4)
-        except OSError as error:
-            if _would_block(error):
-                return False
-            self._late_error = error
-        return True
-
     def has_ended(self) -> bool:
         """Whether the other side has closed a connection on which nothing is in flight, as a broker that restarts does."""
         if self._waiting or self._arrived:
@@ -97,7 +74,7 @@ class Connection:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         # Without a request no answer arrives: what plaintext has to read is the end.
-        return bool(poll.poll(0)) and self.has_answer()
+        return bool(poll.poll(0)) and not (self.is_encrypted and self._has_only_tls())
 
     def renew_at(self, moment: float, renew: Callable[[Connection, float], None]) -> None:
         """Call `renew` with this connection and a deadline before the first request after that moment."""
@@ -168,6 +145,17 @@ class Connection:
             self.trace.received(expected, 4 + size)
         self._is_served = self._is_served or response is not ApiVersionsResponse
         return expected, message
+
+    def _has_only_tls(self) -> bool:
+        """Whether a readable socket has records of TLS itself only, such as session tickets."""
+        self._socket.settimeout(0)
+        try:
+            self._head += self._socket.recv(4 - len(self._head))
+        except OSError as error:
+            if _would_block(error):
+                return True
+            self._late_error = error
+        return False
 
     def _failure(self, error: Exception) -> KgctlError:
         self.close()

@@ -7,9 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.light_dataclasses import dataclass, field
-from broker.light_named_tuples import NamedTuple
-from broker.protocol.wire_types import Message
-from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.driver import BlockingDriver
 from kgctl.client.net.opening import Locks, Opening
@@ -39,15 +37,8 @@ class ConnectionSettings:
     trace: Trace | None = field(default=None, repr=False, compare=False)
 
 
-class Link(NamedTuple):
-    """A connection for the requests of one kind, and the version to send them in."""
-
-    connection: Connection
-    version: int
-
-
 class Connector:
-    """Runs steps over shared connections, and opens connections of their own for producers and fetchers.
+    """Runs steps over shared connections, and opens connections.
 
     For one thread. Close it, or use it in a `with`.
     """
@@ -85,11 +76,6 @@ class Connector:
     def opening(self, endpoint: Endpoint, deadline: float) -> Opening:
         """A new connection, to be opened step by step."""
         return Opening(endpoint, self._locks, self.settings.client_id, deadline, self.settings.trace)
-
-    def link(self, node: Node, request: type[Message], max_version: int, deadline: float) -> Link:
-        """A new connection to a node for one kind of request. Unsupported if the node does not offer it."""
-        version = self.run(self.cluster.negotiate(node.endpoint, request, max_version), deadline - time.monotonic())
-        return Link(self.connect(node.endpoint, deadline), version)
 
     def close(self) -> None:
         """Close the shared connections. The connector stays usable: the next steps open new ones."""

@@ -150,6 +150,11 @@ class AuthorizationFailed(BrokerError):
     """The user lacks a permission."""
 
 
+def is_missing(error: KgctlError) -> bool:
+    """Whether a broker says that the partition does not exist; a new topic may not be known everywhere yet."""
+    return isinstance(error, BrokerError) and error.code in _FINAL
+
+
 _FINAL = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 
 _HINTS: dict[int, str] = {

@@ -6,8 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable
 
+from kgctl.client.admin.log_ends import partition_counts
 from kgctl.client.admin.topics import list_topics
-from kgctl.client.consumer.start_offsets import partition_counts
 from kgctl.client.net.connector import Connector
 from kgctl.client.net.errors import KgctlError, missing_partition
 from kgctl.commands.records.source import Source

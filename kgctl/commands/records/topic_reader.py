@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from broker.light_dataclasses import replace
 from broker.protocol.errors import ErrorCode
+from kgctl.client.admin.log_ends import given_offsets, log_ends, partition_counts
+from kgctl.client.admin.offsets import LATEST
 from kgctl.client.consumer.consumer import Consumer
 from kgctl.client.consumer.fetched import Fetched
-from kgctl.client.consumer.fetcher import is_missing
 from kgctl.client.consumer.group.errors import CommitFailed, RebalanceInProgress
+from kgctl.client.consumer.outage import Outage
 from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.settings import ConsumerSettings
-from kgctl.client.consumer.start_offsets import Reset, given_offsets, log_ends, partition_counts
 from kgctl.client.net.connector import Connector
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, is_missing
 from kgctl.commands.records.assigned_topics import AssignedTopics, matching_topics
 from kgctl.commands.records.offset_commits import CommitPolicy, OffsetCommits
 from kgctl.commands.records.rebalance_notices import RebalanceNotices
@@ -26,8 +27,8 @@ CLOSE_SECONDS = 5.0
 _LEAST_SECONDS = 0.1
 # A signal and a closed pipe are noticed between two polls.
 _POLL_SECONDS = 0.1
-_OUTAGE_SECONDS = 60.0
-_MISSING_SECONDS = 5.0
+# A leader that moves is not worth a notice.
+_SOON_SECONDS = 1.0
 
 
 class TopicReader(RebalanceListener):
@@ -60,7 +61,8 @@ class TopicReader(RebalanceListener):
         self._arrived: dict[TopicPartition, int] = {}  # where the records begin that are not printed yet
         self._fresh: set[TopicPartition] = set()  # the next owner must start there, too, even without a record
         self._has_partitions = False
-        self._failing_since: float | None = None
+        self._outage = Outage()
+        self._is_noticed = False
 
     # --- what to read ---
 
@@ -85,6 +87,7 @@ class TopicReader(RebalanceListener):
             positions = self._connector.run(given_offsets(self._connector.cluster, given), timeout)
         self._limit(partitions, timeout)
         self._consumer.assign(partitions)
+        self._consumer.stop_before(self._limits)
         for one, position in positions.items():
             self._consumer.seek(one, position)
         if self._settings.group is not None:
@@ -111,22 +114,17 @@ class TopicReader(RebalanceListener):
     @property
     def at_end(self) -> bool:
         """With `until_end`: whether `poll` has returned everything before the log ends."""
-        return self._until_end and self._has_partitions and all(map(self._is_at_end, self._consumer.assignment()))
-
-    def _is_at_end(self, one: TopicPartition) -> bool:
-        limit, state = self._limits.get(one), self._consumer.state_of(one)
-        if limit is None or state is None or state.position is None:
-            return False
-        position = state.position.offset
-        end = state.end_offset(committed_only=self._settings.fetch.committed_only)
-        # Compaction may have removed the records before the limit.
-        return position >= limit or (state.nothing_at == position and end is not None and end >= limit)
+        return (
+            self._until_end
+            and self._has_partitions
+            and all(map(self._consumer.has_reached_limit, self._consumer.assignment()))
+        )
 
     def _limit(self, partitions: Collection[TopicPartition], timeout: float) -> None:
         if self._until_end:
             unseen = [one for one in partitions if one not in self._limits]
             committed_only = self._settings.fetch.committed_only
-            steps = log_ends(self._connector.cluster, unseen, Reset.LATEST, committed_only=committed_only)
+            steps = log_ends(self._connector.cluster, unseen, LATEST, committed_only=committed_only)
             self._limits |= self._connector.run(steps, timeout)
 
     # --- records ---
@@ -142,9 +140,9 @@ class TopicReader(RebalanceListener):
             self.commit_if_due()
             self._take_new_partitions()
             if arrived:
-                self._failing_since = None
+                self._outage.check(None, time.monotonic())
                 self._arrived = {one.partition: one.offset for one in reversed(arrived)}
-                return [replace(one, limit=self._limits.get(one.partition)) for one in arrived]
+                return arrived
             self._check_outage()
             if left <= 0 or self.at_end:
                 return []
@@ -161,19 +159,17 @@ class TopicReader(RebalanceListener):
 
     def _check_outage(self) -> None:
         error = self._consumer.obstacle()
-        now = time.monotonic()
-        if error is None:
-            self._failing_since = None
-        elif self._failing_since is None:
-            self._failing_since = now
-            if _is_unstable(error):
+        is_unstable = error is not None and _is_unstable(error)
+        lasted = self._outage.check(error, time.monotonic(), is_patient=is_unstable)
+        if error is None or lasted is None:
+            self._is_noticed = False
+        elif not self._is_noticed and not is_missing(error):
+            if is_unstable:
+                self._is_noticed = True
                 self._notice(f"{error}; waiting for its end")
-            elif not is_missing(error):
+            elif lasted > _SOON_SECONDS or not isinstance(error, BrokerError):
+                self._is_noticed = True
                 self._notice(f"{error}; trying again")
-        elif not _is_unstable(error):
-            patience = _MISSING_SECONDS if is_missing(error) else _OUTAGE_SECONDS
-            if now - self._failing_since > patience:
-                raise error
 
     # --- commits ---
 
@@ -233,6 +229,7 @@ class TopicReader(RebalanceListener):
         if self._rebalances is not None:
             self._rebalances.assigned(partitions)
         self._limit(partitions, CLOSE_SECONDS)
+        self._consumer.stop_before({one: self._limits[one] for one in partitions if one in self._limits})
         self._fresh |= set(partitions)
         self._has_partitions = True
 

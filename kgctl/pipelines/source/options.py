@@ -12,7 +12,7 @@ from typing import TypeAlias
 from broker.protocol.compression import Codec
 from broker.security.secret import Secret
 from kgctl.client.admin.offsets import EARLIEST, LATEST
-from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.contexts.connecting import resolved
@@ -22,7 +22,7 @@ from kgctl.contexts.target import Given, choose
 from kgctl.model.topic_partition import TopicPartition
 
 SPARK_CLIENT_ID = "kgctl-spark"
-SPARK_FETCH = FetchSettings(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
+SPARK_FETCH = FetchOptions(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
 
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
 _STARTS = ("startingOffsetsByTimestamp", "startingOffsets", "startingTimestamp")
@@ -119,7 +119,7 @@ class ReadOptions:
     min_partitions: int | None = None
     include_headers: bool = False
     fail_on_data_loss: bool = True
-    fetch: FetchSettings = SPARK_FETCH
+    fetch: FetchOptions = SPARK_FETCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def _json(text: str, name: str, form: str) -> dict[str, object]:
     return found
 
 
-def _fetch(options: Mapping[str, str]) -> FetchSettings:
+def _fetch(options: Mapping[str, str]) -> FetchOptions:
     level = options.get(_ISOLATION, "read_uncommitted").lower()
     if level not in ("read_uncommitted", "read_committed"):
         raise BadOption(f"{_ISOLATION} must be read_uncommitted or read_committed, not {level!r}")
@@ -286,7 +286,7 @@ def _fetch(options: Mapping[str, str]) -> FetchSettings:
     for option, field_name in _FETCH_OPTIONS.items():
         if option in options:
             settings[field_name] = min(_whole(options[option], option, least=0), 2**31 - 1)
-    return FetchSettings(**settings, committed_only=level == "read_committed")
+    return FetchOptions(**settings, committed_only=level == "read_committed")
 
 
 def _count(options: Mapping[str, str], name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Reads one range of one partition: the next Fetch is in flight before the previous answer is used."""
+"""Reads one range of one partition, with a consumer that fetches ahead while Spark uses what has arrived."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
-from kgctl.client.consumer import fetch_loop
-from kgctl.client.consumer.fetch_loop import FetchLoop
+from kgctl.client.consumer import outage
+from kgctl.client.consumer.consumer import Consumer
+from kgctl.client.consumer.errors import OffsetOutOfRange
 from kgctl.client.consumer.fetched import Fetched
-from kgctl.client.consumer.fetcher import FetchSettings, is_missing
-from kgctl.client.net.connector import ConnectionSettings, Connector
-from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, Unreachable
+from kgctl.client.consumer.fetching.options import FetchOptions
+from kgctl.client.consumer.outage import Outage
+from kgctl.client.consumer.reset_strategy import NONE
+from kgctl.client.consumer.settings import ConsumerSettings
+from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable, is_missing
+from kgctl.client.network.settings import NetworkSettings
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.ranges import OffsetRange
 
-_POLL_SECONDS = 30.0
+# How often an outage and missing progress are noticed.
+_POLL_SECONDS = 0.2
+_LOOKUP_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience(fetch_loop.Patience):
+class Patience(outage.Patience):
     """`no_progress`: seconds to wait for records that the range promises."""
 
     no_progress: float = 10.0
@@ -33,7 +39,7 @@ class ReadTask:
 
     connection: ConnectionSettings
     range: OffsetRange
-    fetch: FetchSettings
+    fetch: FetchOptions
     fail_on_data_loss: bool = True
     include_headers: bool = False
     patience: Patience = Patience()
@@ -41,47 +47,50 @@ class ReadTask:
 
 def read_range(task: ReadTask) -> Iterator[Fetched]:
     """Answers from the start of the range to its end. Raises DataLoss where records are gone, if the task says so."""
-    reader = _RangeReader(task)
-    try:
-        yield from reader.answers()
-    finally:
-        reader.close()
+    if task.range.start >= task.range.end:
+        return
+    with _consumer_of(task) as consumer:
+        yield from _RangeReader(task, consumer).answers()
+
+
+def _consumer_of(task: ReadTask) -> Consumer:
+    connection = task.connection
+    network = NetworkSettings(
+        client_id=connection.client_id, read_only=connection.read_only, allow_auto_create_topics=False
+    )
+    return Consumer.connect(connection, ConsumerSettings(network, task.fetch, group=None, reset=NONE))
 
 
 class _RangeReader:
-    def __init__(self, task: ReadTask) -> None:
-        self._task = task
+    def __init__(self, task: ReadTask, consumer: Consumer) -> None:
+        self._task, self._consumer = task, consumer
         self._partition = task.range.partition
-        self._connector = Connector(task.connection)
-        self._loop = FetchLoop(self._connector, task.fetch, task.patience)
-        self._loop.assign({self._partition: task.range.start}, {self._partition: task.range.end})
-        self._fetcher = self._loop.fetcher
+        self._outage = Outage(task.patience)
         self._progress_at = time.monotonic()
+        consumer.assign([self._partition])
+        consumer.seek(self._partition, task.range.start)
+        consumer.stop_before({self._partition: task.range.end})
 
     def answers(self) -> Iterator[Fetched]:
-        while not self._fetcher.all_finished:
-            before = self._position
-            arrived = self._poll()
-            if self._fetcher.out_of_range:
+        while not self._consumer.has_reached_limit(self._partition):
+            try:
+                arrived = self._consumer.poll_batches(_POLL_SECONDS)
+            except OffsetOutOfRange:
                 self._skip_loss()
-            if self._position > before:
+                continue
+            if arrived:
+                self._outage.check(None, time.monotonic())
+                yield from arrived
                 self._progress_at = time.monotonic()
-            elif not self._loop.is_failing:
-                self._check_progress()
-            yield from arrived
+            else:
+                self._check_outage()
 
-    def close(self) -> None:
-        self._loop.close()
-        self._connector.close()
-
-    @property
-    def _position(self) -> int:
-        return self._fetcher.positions[self._partition]
-
-    def _poll(self) -> list[Fetched]:
+    def _check_outage(self) -> None:
+        obstacle, now = self._consumer.obstacle(), time.monotonic()
         with self._loss_if_missing():
-            return self._loop.poll(time.monotonic() + _POLL_SECONDS)
-        return []
+            self._outage.check(obstacle, now)
+        if obstacle is None and now - self._progress_at >= self._task.patience.no_progress:
+            self._check_progress(now - self._progress_at)
 
     # --- lost records ---
 
@@ -91,51 +100,37 @@ class _RangeReader:
         if bounds is None:
             return
         first, last = bounds
-        position, end = self._position, self._task.range.end
+        position, end = self._consumer.position(self._partition), self._task.range.end
         if position < first:
             if self._task.fail_on_data_loss:
                 raise losses.deleted(self._partition, position, min(first, end))
-            self._fetcher.seek(self._partition, min(first, end))
+            self._consumer.seek(self._partition, min(first, end))
         elif position > last:
             self._lose_rest(losses.beyond_end(self._partition, end, last))
-        else:
-            # The log has the offset by now.
-            self._fetcher.seek(self._partition, position)
 
-    def _check_progress(self) -> None:
+    def _check_progress(self, lasted: float) -> None:
         """Without errors and without records: a log that ends before the range does has lost records."""
-        lasted = time.monotonic() - self._progress_at
-        if lasted < self._task.patience.no_progress:
-            return
+        end = self._task.range.end
         bounds = self._bounds()
-        if bounds is not None and bounds[1] < self._task.range.end:
-            self._lose_rest(losses.beyond_end(self._partition, self._task.range.end, bounds[1]))
+        if bounds is not None and bounds[1] < end:
+            self._lose_rest(losses.beyond_end(self._partition, end, bounds[1]))
         elif lasted > self._task.patience.outage:
-            raise TimedOut(f"{self._partition}: no records arrived from offset {self._position} on for {lasted:.0f} s")
+            position = self._consumer.position(self._partition)
+            raise TimedOut(f"{self._partition}: no records arrived from offset {position} on for {lasted:.0f} s")
 
     def _lose_rest(self, loss: losses.DataLoss) -> None:
         if self._task.fail_on_data_loss:
             raise loss
-        self._fetcher.seek(self._partition, self._task.range.end)
+        self._consumer.seek(self._partition, self._task.range.end)
 
     def _bounds(self) -> tuple[int, int] | None:
         """The first offset and the log end; None if no broker answers now."""
-        found = []
-        for end in (EARLIEST, LATEST):
-            steps = list_offsets(
-                self._connector.cluster, {self._partition: end}, committed_only=self._task.fetch.committed_only
-            )
-            answer: OffsetAt | KgctlError
-            try:
-                answer = self._connector.run(steps)[self._partition]
-            except (Unreachable, TimedOut) as error:
-                answer = error
-            if isinstance(answer, KgctlError):
-                with self._loss_if_missing():
-                    self._loop.suspect(self._partition, answer)
-                return None
-            found.append(answer.offset)
-        return found[0], found[1]
+        asked = [self._partition]
+        with self._loss_if_missing(), contextlib.suppress(Unreachable, TimedOut):
+            first = self._consumer.beginning_offsets(asked, _LOOKUP_SECONDS)
+            last = self._consumer.end_offsets(asked, _LOOKUP_SECONDS)
+            return first[self._partition], last[self._partition]
+        return None
 
     @contextlib.contextmanager
     def _loss_if_missing(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.consumer.consumer_record import ConsumerRecord, decode_batch
 from kgctl.client.consumer.errors import CorruptRecord
-from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
+from kgctl.client.consumer.fetched import Damaged, Fetched, fetched_row
 from kgctl.model.topic_partition import TopicPartition
 
 
@@ -40,15 +40,9 @@ class CompletedFetch:
         committed_only: bool = False,
         check_crcs: bool = True,
     ) -> None:
-        aborted = None
-        if committed_only:
-            aborted = [AbortedTransaction(one.producer_id, one.first_offset) for one in row.aborted_transactions or ()]
-        raw = row.records
-        if isinstance(raw, memoryview) and 2 * len(raw) < memoryview(raw.obj).nbytes:
-            raw = bytes(raw)  # a few records must not keep the whole answer in memory
         self.partition = partition
-        self.fetched = Fetched(partition, raw, offset, None, aborted, check_crcs)
-        self.size_bytes = len(raw)
+        self.fetched = fetched_row(partition, row, offset, committed_only=committed_only, check_crcs=check_crcs)
+        self.size_bytes = len(self.fetched.raw)
         self.next_offset = offset
         self.offset_epoch: int | None = None  # of the record before next_offset, once one was taken
         self.is_drained = False
@@ -88,10 +82,10 @@ class CompletedFetch:
             raise self._error
         return out
 
-    def take_raw(self) -> Fetched:
-        """Everything that was not taken yet, undecoded."""
+    def take_raw(self, limit: int | None = None) -> Fetched:
+        """Everything that was not taken yet, undecoded; offsets from `limit` on are not wanted."""
         rest = Fetched(
-            self.partition, self.fetched.raw, self.next_offset, None, self.fetched.aborted, self.fetched.check_crcs
+            self.partition, self.fetched.raw, self.next_offset, limit, self.fetched.aborted, self.fetched.check_crcs
         )
         self.next_offset = self.end_offset
         self.drain()

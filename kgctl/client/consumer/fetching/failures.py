@@ -43,6 +43,12 @@ class _Failure(NamedTuple):
     error: KgctlError
 
 
+class _Waiting(NamedTuple):
+    until_ms: int
+    failures: int
+    cause: KgctlError
+
+
 class FetchFailures:
     """`fatal`: the cluster does not let the client in; raised with the next `raise_first`."""
 
@@ -52,7 +58,7 @@ class FetchFailures:
         # Offsets that their logs no longer have; whoever finds new ones takes them.
         self.lost: dict[TopicPartition, int] = {}
         self._errors: dict[TopicPartition, _Failure] = {}
-        self._waits: dict[TopicPartition, tuple[int, int]] = {}  # until when, after how many failures
+        self._waits: dict[TopicPartition, _Waiting] = {}
 
     # --- what may be fetched ---
 
@@ -62,8 +68,13 @@ class FetchFailures:
 
     def waits_until(self, one: TopicPartition, now_ms: int) -> int | None:
         """When to fetch a failing partition again; None: now."""
-        until = self._waits.get(one)
-        return until[0] if until is not None and until[0] > now_ms else None
+        waiting = self._waits.get(one)
+        return waiting.until_ms if waiting is not None and waiting.until_ms > now_ms else None
+
+    def cause(self, one: TopicPartition) -> KgctlError | None:
+        """Why a partition is tried again; None if its last Fetch succeeded."""
+        waiting = self._waits.get(one)
+        return None if waiting is None else waiting.cause
 
     def succeeded(self, one: TopicPartition) -> None:
         self._waits.pop(one, None)
@@ -98,13 +109,13 @@ class FetchFailures:
         if not (error.retriable or isinstance(error, TimedOut | Unreachable)):
             self.fatal = error
         for one in partitions:
-            self._wait(one, now_ms)
+            self._wait(one, error, now_ms)
 
     def on_answer(self, code: int, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """A whole answer is an error. Sessions begin again at once; everything else waits."""
         if code not in _SESSION:
             for one in partitions:
-                self._wait(one, now_ms)
+                self._wait(one, BrokerError(code, str(one)), now_ms)
 
     def on_row(
         self,
@@ -119,7 +130,8 @@ class FetchFailures:
         """`has_data`: records before this offset wait for the application, so that the error can come again."""
         code = row.error_code
         state = self._subscription.state(one)
-        self._wait(one, now_ms)
+        error = BrokerError(code, str(one), asked=Asked(FetchRequest, topic=one.topic))
+        self._wait(one, error, now_ms)
         if code in _MOVED:
             state.clear_preferred_replica()
             self._metadata.request_update()
@@ -136,7 +148,6 @@ class FetchFailures:
             reason = f"{one}, offset {offset}: the broker says that the records are corrupt"
             self._errors[one] = _Failure(offset, CorruptRecord(one, offset, None, reason))
         elif code not in _PASSING:
-            error = BrokerError(code, str(one), asked=Asked(FetchRequest, topic=one.topic))
             self._errors[one] = _Failure(offset, error)
 
     def no_progress(self, one: TopicPartition, offset: int) -> None:
@@ -159,8 +170,8 @@ class FetchFailures:
             for one in self._metadata.note_leaders(leaders, nodes):
                 self._waits.pop(one, None)
 
-    def _wait(self, one: TopicPartition, now_ms: int) -> None:
-        _, failures = self._waits.get(one, (0, 0))
-        options = self._options
+    def _wait(self, one: TopicPartition, cause: KgctlError, now_ms: int) -> None:
+        waiting, options = self._waits.get(one), self._options
+        failures = 0 if waiting is None else waiting.failures
         delay = min(options.retry_backoff_max_ms, options.retry_backoff_ms << min(failures, 10))
-        self._waits[one] = (now_ms + delay, failures + 1)
+        self._waits[one] = _Waiting(now_ms + delay, failures + 1, cause)

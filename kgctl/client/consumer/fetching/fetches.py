@@ -96,6 +96,10 @@ class Fetches:
         """Offsets that their logs no longer have; whoever finds new ones takes them."""
         return self._failures.lost
 
+    def cause(self, partition: TopicPartition) -> KgctlError | None:
+        """Why the last Fetch of a partition failed, if it is tried again."""
+        return self._failures.cause(partition)
+
     def has_data(self) -> bool:
         """Whether `collect` gives or raises something."""
         if self._failures.has_errors(self._buffer):
@@ -147,7 +151,7 @@ class Fetches:
                 continue
             state, fetch = found
             if not fetch.is_consumed:
-                out.append(fetch.take_raw())
+                out.append(fetch.take_raw(state.limit))
                 self._advance_position(state, fetch)
             self._buffer.pop(one)
             queue.append(one)
@@ -196,7 +200,7 @@ class Fetches:
                 self._wake_by(None if position is None else waits_until)
                 continue
             offset = self._next_offset(one, position.offset)
-            if offset is None:
+            if offset is None or (state.limit is not None and offset >= state.limit):
                 continue
             if position.leader is None or position.leader not in self._metadata.nodes():
                 self._metadata.request_update()

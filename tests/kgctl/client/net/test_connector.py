@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,16 +11,14 @@ from broker.local import LocalBroker
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.messages.init_producer_id import InitProducerIdResponse
 from broker.protocol.messages.list_offsets import ListOffsetsResponse
-from broker.protocol.messages.produce import ProduceRequest, ProduceResponse
+from broker.protocol.messages.produce import ProduceResponse
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin.admin import Admin
 from kgctl.client.consumer.consumer import Consumer
 from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.consumer.reset_strategy import EARLIEST
 from kgctl.client.consumer.settings import ConsumerSettings
-from kgctl.client.net.cluster import Node
 from kgctl.client.net.connector import ConnectionSettings, Connector
-from kgctl.client.net.errors import Unsupported
 from kgctl.client.network.settings import NetworkSettings
 from kgctl.client.producer.producer import Producer
 from kgctl.client.producer.shared_face import Plugins, ProducerSettings
@@ -86,14 +83,6 @@ def test_every_request_of_an_admin_carries_the_client_id(node: ScriptedNode) -> 
     with connected(node) as connector, Admin(connector.settings) as admin:
         assert [row.topic for row in admin.list_topics()] == ["orders"]
     assert requests(node) == {(key, "billing") for key in (API_VERSIONS, METADATA)}
-
-
-def test_a_link_to_a_node_that_lacks_the_request_is_refused(node: ScriptedNode) -> None:
-    node.offered = {API_VERSIONS: (0, 4), METADATA: (0, 12)}
-    with connected(node) as connector:
-        endpoint = connector.settings.bootstrap[0]
-        with pytest.raises(Unsupported, match="does not offer Produce"):
-            connector.link(Node(0, *endpoint), ProduceRequest, 12, time.monotonic() + 10)
 
 
 def test_a_connection_that_ended_while_it_was_idle_is_replaced_before_the_next_request() -> None:

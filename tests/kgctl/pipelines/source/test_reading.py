@@ -11,7 +11,7 @@ import pytest
 
 from broker.local import LocalBroker
 from broker.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net import bootstrap
 from kgctl.client.net.cluster import Ask
 from kgctl.client.net.connector import ConnectionSettings
@@ -28,7 +28,7 @@ SOON = Patience(outage=20.0, missing_topic=0.5, no_progress=0.5)
 
 
 def task(topics: Topics, topic: str, start: int, end: int, partition: int = 0, **settings: Any) -> ReadTask:
-    fetch = settings.pop("fetch", FetchSettings(max_wait_ms=50))
+    fetch = settings.pop("fetch", FetchOptions(max_wait_ms=50))
     place = OffsetRange(TopicPartition(topic, partition), start, end)
     return ReadTask(
         ConnectionSettings(bootstrap.parse(topics.bootstrap_servers)), place, fetch, patience=SOON, **settings
@@ -48,7 +48,7 @@ def offsets(one: ReadTask) -> list[int]:
 def test_every_record_is_read_once_with_any_codec(topics: Topics, codec: str) -> None:
     name = topics.make()
     topics.count(name, 3000, **{"compression.type": codec, "batch.num.messages": 100})
-    small = FetchSettings(max_wait_ms=50, max_partition_bytes=5000)
+    small = FetchOptions(max_wait_ms=50, max_partition_bytes=5000)
     rows = read(task(topics, name, 0, 3000, fetch=small))
     assert [(row["offset"], row["value"]) for row in rows] == [(n, str(n).encode()) for n in range(3000)]
     assert offsets(task(topics, name, 1234, 1301)) == list(range(1234, 1301))
@@ -115,7 +115,7 @@ def test_a_range_beyond_the_end_of_the_log_is_data_loss(topics: Topics) -> None:
 def test_a_topic_deleted_during_the_read_is_data_loss(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 5000, **{"batch.num.messages": 50})
-    wanted = task(topics, name, 0, 5000, fetch=FetchSettings(max_wait_ms=50, max_partition_bytes=1000))
+    wanted = task(topics, name, 0, 5000, fetch=FetchOptions(max_wait_ms=50, max_partition_bytes=1000))
     answers = read_range(wanted)
     next(answers)
     topics.delete(name)
@@ -124,12 +124,19 @@ def test_a_topic_deleted_during_the_read_is_data_loss(topics: Topics) -> None:
     assert offsets(replace(wanted, fail_on_data_loss=False)) == []
 
 
+def test_a_partition_that_the_topic_does_not_have_is_data_loss(topics: Topics) -> None:
+    name = topics.make()
+    topics.count(name, 10)
+    with pytest.raises(DataLoss, match=f"{name}-7 no longer exists"):
+        read(task(topics, name, 0, 10, partition=7))
+
+
 def test_a_read_continues_after_a_restart_of_the_broker() -> None:
     with LocalBroker(listen=kept_address()) as kafka:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()
         topics.count(name, 5000, **{"batch.num.messages": 50})
-        wanted = task(topics, name, 0, 5000, fetch=FetchSettings(max_wait_ms=50, max_partition_bytes=1000))
+        wanted = task(topics, name, 0, 5000, fetch=FetchOptions(max_wait_ms=50, max_partition_bytes=1000))
         answers = read_range(wanted)
         came = [next(answers)]
         kafka.kill()
@@ -147,7 +154,7 @@ def test_a_read_fails_if_the_broker_stays_away() -> None:
         topics = Topics(kafka.bootstrap_servers)
         name = topics.make()
         topics.count(name, 5000, **{"batch.num.messages": 50})
-        wanted = task(topics, name, 0, 5000, fetch=FetchSettings(max_wait_ms=50, max_partition_bytes=1000))
+        wanted = task(topics, name, 0, 5000, fetch=FetchOptions(max_wait_ms=50, max_partition_bytes=1000))
         answers = read_range(replace(wanted, patience=Patience(outage=0.5)))
         next(answers)
         kafka.kill()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgctl.client.consumer.fetcher import FetchSettings
+from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.model.topic_partition import TopicPartition
 from tests.kgctl.pipelines.source.test_log_ends import ends_of
 from tests.kgctl.pipelines.source.test_reading import offsets, task
@@ -45,6 +45,6 @@ def test_only_uncommitted_readers_read_aborted_transactions(kafka_topics: Topics
         end(20)
     # Two records and a marker each.
     assert offsets(task(kafka_topics, name, 0, 9)) == [0, 1, 3, 4, 6, 7]
-    committed = FetchSettings(max_wait_ms=50, committed_only=True)
+    committed = FetchOptions(max_wait_ms=50, committed_only=True)
     assert offsets(task(kafka_topics, name, 0, 9, fetch=committed)) == [0, 1, 6, 7]
     assert offsets(task(kafka_topics, name, 4, 8, fetch=committed)) == [6, 7]

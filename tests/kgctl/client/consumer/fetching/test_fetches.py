@@ -528,3 +528,45 @@ def test_undecoded_records_are_taken_with_their_positions() -> None:
     assert [[record.offset for part in each.batches() for record in part.records] for each in taken] == [[1, 2], [0, 1]]
     assert (one.position(P0), one.position(P1)) == (3, 2)
     assert one.fetches.collect_raw() == []
+
+
+# --- limits ---
+
+
+def test_nothing_is_fetched_from_a_limit_on_and_what_is_behind_it_is_left_out() -> None:
+    one = Fetching(P0, P1)
+    one.state(P0).limit, one.state(P1).limit = 4, 50
+    one.answer({P0: row(batch(0, 3)), P1: row(batch(0, 3))})
+    assert one.wanted() == {"t-0": 3, "t-1": 3}
+    one.answer({P0: row(batch(3, 3)), P1: row(batch(3, 3))})
+    taken = [
+        [record.offset for part in each.batches() for record in part.records] for each in one.fetches.collect_raw()
+    ]
+    assert taken == [[0, 1, 2], [0, 1, 2], [3], [3, 4, 5]]
+    one.turn()
+    assert one.wanted() == {"t-1": 6}
+    assert one.state(P0).has_reached_limit(committed_only=False)
+    assert not one.state(P1).has_reached_limit(committed_only=False)
+
+
+@pytest.mark.parametrize(
+    ("end", "stable", "reached"), [(8, 8, (False, False)), (9, 8, (True, False)), (9, 9, (True, True))]
+)
+def test_a_log_whose_last_records_before_the_limit_were_compacted_has_reached_it(
+    end: int, stable: int, reached: tuple[bool, bool]
+) -> None:
+    one = Fetching(P0)
+    one.state().limit = 9
+    one.answer({P0: row(end=end, stable=stable)})
+    assert tuple(one.state().has_reached_limit(committed_only=flag) for flag in (False, True)) == reached
+
+
+def test_a_partition_that_is_tried_again_has_a_cause_until_it_succeeds() -> None:
+    one = Fetching(P0)
+    assert one.fetches.cause(P0) is None
+    one.answer({P0: row(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)})
+    assert isinstance(cause := one.fetches.cause(P0), BrokerError)
+    assert cause.name == "NOT_LEADER_OR_FOLLOWER"
+    one.sleep(1000)
+    one.answer({P0: row()})
+    assert one.fetches.cause(P0) is None

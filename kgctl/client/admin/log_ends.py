@@ -1,25 +1,17 @@
-"""Where reading starts: partitions of topics and log ends. Steps without I/O."""
+"""What there is to read: partitions of topics, the ends of their logs, and offsets checked against them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
-from kgctl.client.admin import offsets
+from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
-
-
-class Reset(IntEnum):
-    """Kafka's auto.offset.reset: where to start without an offset, or with one that the log does not have."""
-
-    EARLIEST = offsets.EARLIEST
-    LATEST = offsets.LATEST
 
 
 def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str, int]]:
@@ -41,13 +33,13 @@ def partition_counts(cluster: Cluster, topics: Sequence[str]) -> Steps[dict[str,
 
 
 def log_ends(
-    cluster: Cluster, partitions: Iterable[TopicPartition], end: Reset, *, committed_only: bool = False
+    cluster: Cluster, partitions: Iterable[TopicPartition], end: int, *, committed_only: bool = False
 ) -> Steps[dict[TopicPartition, int]]:
     """The log start offset (EARLIEST) or the log end offset (LATEST) of each partition."""
     names = list(partitions)
     if not names:
         return {}
-    found = yield from offsets.list_offsets(cluster, dict.fromkeys(names, int(end)), committed_only=committed_only)
+    found = yield from list_offsets(cluster, dict.fromkeys(names, end), committed_only=committed_only)
     ends = {}
     for partition in names:
         at = found[partition]
@@ -59,8 +51,8 @@ def log_ends(
 
 def given_offsets(cluster: Cluster, given: Mapping[TopicPartition, int]) -> Steps[dict[TopicPartition, int]]:
     """Check the user's offsets against the logs. A negative one counts back from the end; -1 is the last record."""
-    first = yield from log_ends(cluster, given, Reset.EARLIEST)
-    last = yield from log_ends(cluster, given, Reset.LATEST)
+    first = yield from log_ends(cluster, given, EARLIEST)
+    last = yield from log_ends(cluster, given, LATEST)
     chosen = {}
     for partition, offset in given.items():
         if offset < 0:

@@ -93,8 +93,11 @@ def decode_response(cls: type[M], frame: bytes, version: int) -> tuple[int, M]:
     position = 4
     if _has_tagged_header(cls, version):
         try:
-            count, position = read_uvarint(frame, position)
-            position = skip_tagged_fields(frame, position, count)
+            if frame[4]:
+                count, position = read_uvarint(frame, position)
+                position = skip_tagged_fields(frame, position, count)
+            else:
+                position = 5
         except IndexError as error:
             raise DecodeError(f"response header: {error}") from error
     return correlation_id, decode(cls, frame, version, position)

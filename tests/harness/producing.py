@@ -39,7 +39,7 @@ class _Engine:
 
     lock = contextlib.nullcontext()
 
-    def wait(self, condition: Callable[[], bool], timeout: float) -> bool:
+    def wait(self, condition: Callable[[], bool], timeout: float, *, wakes: bool) -> bool:
         return condition()
 
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kgctl.client.engine.reactor import Reactor
 from kgctl.client.engine.wires import Event, Wires
@@ -14,9 +13,6 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.commands import Command
 from kgctl.client.network.participant import Participant
-
-if TYPE_CHECKING:
-    import asyncio
 
 # Participants that never come to rest are stopped here, and continue in the next turn.
 _MOST_ROUNDS = 100
@@ -81,10 +77,11 @@ class Engine:
         """Run a user's callback after this turn, without the lock, in order. What it raises is logged."""
         self._deferred.append(callback)
 
-    def wait(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+    def wait(self, condition: Callable[[], bool], timeout: float | None, *, wakes: bool = True) -> bool:
         """Block until the condition holds after some turn; whether it does within `timeout` seconds.
 
-        The condition is called with the lock, also by the thread of the engine. The lock is released meanwhile.
+        The condition is called with the lock, also by the thread of the engine. Call this without the lock. Without `wakes`,
+        no turn runs for this wait alone: whatever the condition needs was begun, and followed by `wake`.
         """
         with self.lock:
             if condition():
@@ -92,16 +89,18 @@ class Engine:
             self._check_alive()
             if self._reactor.is_inside():
                 raise RuntimeError("a callback cannot wait for its own client")
-            waiter = _Waiter(condition, threading.Condition(self.lock))
+            # A condition variable would take the lock again, which the engine still holds: a switch of threads more.
+            gate = threading.Lock()
+            gate.acquire()
+            waiter = _Waiter(condition, gate.release)
             self._waiters.append(waiter)
-            try:
+        try:
+            if wakes:
                 self._reactor.wake()
-                assert isinstance(waiter.signal, threading.Condition)
-                waiter.signal.wait_for(lambda: waiter.is_over, timeout)
-            finally:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
-            return waiter.result(self.failure)
+            gate.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX))
+        finally:
+            self._forget(waiter)
+        return waiter.result(self.failure)
 
     async def wait_async(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         """As `wait`, for code in the loop of the engine. Cancelling it is safe."""
@@ -111,15 +110,23 @@ class Engine:
             if condition():
                 return True
             self._check_alive()
-            waiter = _Waiter(condition, asyncio.get_running_loop().create_future())
+            loop = asyncio.get_running_loop()
+            over = loop.create_future()
+
+            def end() -> None:
+                if not over.done():
+                    over.set_result(None)
+
+            waiter = _Waiter(condition, end)
             self._waiters.append(waiter)
-        self._reactor.wake()
+        timer = None if timeout is None else loop.call_later(timeout, waiter.signal)
         try:
-            assert isinstance(waiter.signal, asyncio.Future)
-            await asyncio.wait({waiter.signal}, timeout=timeout)
+            self._reactor.wake()
+            await over
         finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+            if timer is not None:
+                timer.cancel()
+            self._forget(waiter)
         return waiter.result(self.failure)
 
     def close(self, timeout: float | None = None) -> bool:
@@ -135,6 +142,11 @@ class Engine:
         self._reactor.wake()
         return self._reactor.join(timeout)
 
+    def _forget(self, waiter: _Waiter) -> None:
+        with self.lock:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
     # --- turns ---
 
     def _check_alive(self) -> None:
@@ -145,27 +157,36 @@ class Engine:
 
     def _turn(self) -> int | None:
         """One turn; in how many milliseconds the next one is due."""
+        over: list[_Waiter] = []
         try:
             with self.lock:
                 commands = self._advance()
-                self._release_waiters()
+                if self._waiters:
+                    over = self._take_over()
                 wake = self._wake_at_ms()
             self._wires.carry_out(commands)
+            has_called_back = bool(self._deferred)
+            if has_called_back:
+                _signal(over)
+                self._run_deferred()
+            if self._is_closing:
+                self._end()
+                return None
         except BaseException as error:  # noqa: BLE001  (a defect ends the client, and waits raise it)
             _log("the client has failed")
             self._fail(error)
             return None
-        has_called_back = self._run_deferred()
-        if self._is_closing:
-            self._end()
-            return None
+        finally:
+            # Last, when this thread is about to wait itself: both would compete for the interpreter.
+            _signal(over)
         if self._events or self._wires.has_more or (has_called_back and self._waiters):
             return 0
         return None if wake is None else max(1, wake - now_ms())
 
     def _advance(self) -> list[Command]:
         network, events, now = self.network, self._events, now_ms()
-        self._wires.read_more()
+        if self._wires.has_more:
+            self._wires.read_more()
         while events:
             events.popleft()(network, now)
         commands: list[Command] = []
@@ -179,24 +200,27 @@ class Engine:
         return commands
 
     def _wake_at_ms(self) -> int | None:
-        times = [self.network.wake_at_ms(), *(participant.wake_at_ms() for participant in self.participants)]
-        return min((time for time in times if time is not None), default=None)
+        soonest = self.network.wake_at_ms()
+        for participant in self.participants:
+            at_ms = participant.wake_at_ms()
+            if at_ms is not None and (soonest is None or at_ms < soonest):
+                soonest = at_ms
+        return soonest
 
-    def _release_waiters(self) -> None:
-        if self._waiters:
-            self._waiters = [waiter for waiter in self._waiters if not waiter.check()]
+    def _take_over(self) -> list[_Waiter]:
+        """Those whose wait is over."""
+        over = [waiter for waiter in self._waiters if waiter.check()]
+        for waiter in over:
+            self._waiters.remove(waiter)
+        return over
 
-    def _run_deferred(self) -> bool:
-        """Whether there was something, so that a wait for it may be over."""
-        if not self._deferred:
-            return False
+    def _run_deferred(self) -> None:
         while self._deferred:
             callback = self._deferred.popleft()
             try:
                 callback()
             except Exception:  # noqa: BLE001  (it is the user's)
                 _log("a callback has failed")
-        return True
 
     def _fail(self, error: BaseException) -> None:
         with self.lock:
@@ -209,7 +233,7 @@ class Engine:
             self._wires.close()
             self._reactor.stop()
             for waiter in self._waiters:
-                waiter.end()
+                waiter.signal()
             self._waiters.clear()
 
 
@@ -220,12 +244,16 @@ def _log(text: str) -> None:
     logging.getLogger("kgctl.client").exception(text)
 
 
-class _Waiter:
-    """Something waits until a condition holds."""
+def _signal(over: list[_Waiter]) -> None:
+    while over:
+        over.pop().signal()
 
-    def __init__(self, condition: Callable[[], bool], signal: threading.Condition | asyncio.Future[None]) -> None:
+
+class _Waiter:
+    """Something waits until a condition holds. `signal` ends the wait; it is called at most once after `check`."""
+
+    def __init__(self, condition: Callable[[], bool], signal: Callable[[], object]) -> None:
         self._condition, self.signal = condition, signal
-        self.is_over = False
         self._holds = False
         self._error: BaseException | None = None
 
@@ -235,16 +263,7 @@ class _Waiter:
             self._holds = self._condition()
         except Exception as error:  # noqa: BLE001  (the code that waits raises it)
             self._error = error
-        if self._holds or self._error is not None:
-            self.end()
-        return self.is_over
-
-    def end(self) -> None:
-        self.is_over = True
-        if isinstance(self.signal, threading.Condition):
-            self.signal.notify_all()
-        elif not self.signal.done():
-            self.signal.set_result(None)
+        return self._holds or self._error is not None
 
     def result(self, failure: BaseException | None) -> bool:
         if self._error is not None:

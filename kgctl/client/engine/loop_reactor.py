@@ -26,19 +26,19 @@ class LoopReactor:
             return
         self._is_awake = True
         if threading.get_ident() == self._thread_id:
-            self._loop.call_soon(self._run)
+            self._loop.call_soon(self._run_awake)
         else:
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._run)
+                self._loop.call_soon_threadsafe(self._run_awake)
 
-    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
-        self._loop.add_reader(descriptor, self._readable, readable)
+    def watch(self, descriptor: int, readable: Callable[[], bool]) -> None:
+        self._loop.add_reader(descriptor, self._ready, readable)
 
-    def watch_writable(self, descriptor: int, writable: Callable[[], None] | None) -> None:
+    def watch_writable(self, descriptor: int, writable: Callable[[], bool] | None) -> None:
         if writable is None:
             self._loop.remove_writer(descriptor)
         else:
-            self._loop.add_writer(descriptor, writable)
+            self._loop.add_writer(descriptor, self._ready, writable)
 
     def unwatch(self, descriptor: int) -> None:
         if not self._loop.is_closed():
@@ -53,8 +53,16 @@ class LoopReactor:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _readable(self, readable: Callable[[], None]) -> None:
-        readable()
+    def _ready(self, callback: Callable[[], bool]) -> None:
+        if callback():
+            self._run()
+
+    def _run_awake(self) -> None:
+        if self._is_awake:
+            self._run()
+
+    def _run_timer(self) -> None:
+        self._timer = None
         self._run()
 
     def _run(self) -> None:
@@ -62,11 +70,14 @@ class LoopReactor:
         if self._is_stopped:
             return
         left = self._turn()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if left is not None and not self._is_stopped:
-            self._timer = self._loop.call_later(left / 1000, self._run)
+        if left is None or self._is_stopped:
+            return
+        # A timer that is early costs a turn without work, but timers of requests would be made and cancelled all the time.
+        due = self._loop.time() + left / 1000
+        if self._timer is None or due < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._run_timer)
 
     def join(self, timeout: float | None) -> bool:
         return self._is_stopped

@@ -13,11 +13,11 @@ class Reactor(Protocol):
     def wake(self) -> None:
         """Call `turn` soon. From any thread."""
 
-    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
-        """Call back while a descriptor is readable; `turn` follows."""
+    def watch(self, descriptor: int, readable: Callable[[], bool]) -> None:
+        """Call back while a descriptor is readable. It returns whether a turn is due: the rest of a frame may be missing."""
 
-    def watch_writable(self, descriptor: int, writable: Callable[[], None] | None) -> None:
-        """Call back while a watched descriptor is writable; None: no longer."""
+    def watch_writable(self, descriptor: int, writable: Callable[[], bool] | None) -> None:
+        """The same while a watched descriptor is writable; None: no longer."""
 
     def unwatch(self, descriptor: int) -> None: ...
 

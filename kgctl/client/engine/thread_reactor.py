@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import selectors
+import select
 import socket
 import threading
+import time
 from collections.abc import Callable
+from typing import TypeAlias
 
-_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+_READ, _WRITE = select.POLLIN, select.POLLOUT
+Callback: TypeAlias = "Callable[[], bool]"
 
 
 class ThreadReactor:
+    """poll() and no selector: a client has few sockets, and a selector costs as much as a short turn."""
+
     def __init__(self, name: str) -> None:
-        self._selector = selectors.DefaultSelector()
+        self._poll = select.poll()
+        self._callbacks: dict[int, tuple[Callback, Callback | None]] = {}
         self._inner, self._outer = socket.socketpair()
         self._inner.setblocking(False)
         self._outer.setblocking(False)
-        self._selector.register(self._inner, _READ, None)
+        self._wake_descriptor = self._inner.fileno()
+        self._poll.register(self._wake_descriptor, _READ)
         self._is_awake = False
         self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -30,19 +37,22 @@ class ThreadReactor:
     def wake(self) -> None:
         if not self._is_awake:
             self._is_awake = True
-            with contextlib.suppress(OSError):
+            try:
                 self._outer.send(b"\0")
+            except OSError:  # closed
+                return
 
-    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
-        self._selector.register(descriptor, _READ, (readable, None))
+    def watch(self, descriptor: int, readable: Callback) -> None:
+        self._callbacks[descriptor] = (readable, None)
+        self._poll.register(descriptor, _READ)
 
-    def watch_writable(self, descriptor: int, writable: Callable[[], None] | None) -> None:
-        readable = self._selector.get_key(descriptor).data[0]
-        self._selector.modify(descriptor, _READ | _WRITE if writable else _READ, (readable, writable))
+    def watch_writable(self, descriptor: int, writable: Callback | None) -> None:
+        self._callbacks[descriptor] = (self._callbacks[descriptor][0], writable)
+        self._poll.modify(descriptor, _READ | _WRITE if writable else _READ)
 
     def unwatch(self, descriptor: int) -> None:
-        with contextlib.suppress(KeyError):
-            self._selector.unregister(descriptor)
+        if self._callbacks.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
 
     def is_inside(self) -> bool:
         return threading.get_ident() == self._thread.ident
@@ -55,21 +65,32 @@ class ThreadReactor:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        wait: float | None = 0.0
+        due: float | None = 0.0
         while not self._is_stopped:
-            for key, events in self._selector.select(wait):
-                if key.data is None:
-                    with contextlib.suppress(OSError):
-                        self._inner.recv(64)
-                    self._is_awake = False  # after the read: a later wake writes again
-                    continue
-                readable, writable = key.data
-                if events & _READ:
-                    readable()
-                if events & _WRITE and writable is not None:
-                    writable()
-            left = self._turn()
-            wait = None if left is None else left / 1000
-        self._selector.close()
+            wait_ms = None if due is None else max(0.0, due - time.monotonic()) * 1000
+            if self._serve(self._poll.poll(wait_ms)) or (due is not None and time.monotonic() >= due):
+                left = self._turn()
+                due = None if left is None else time.monotonic() + left / 1000
         self._inner.close()
         self._outer.close()
+
+    def _serve(self, ready: list[tuple[int, int]]) -> bool:
+        """Whether a turn is due."""
+        is_due = False
+        for descriptor, events in ready:
+            if descriptor == self._wake_descriptor:
+                with contextlib.suppress(OSError):
+                    self._inner.recv(64)
+                self._is_awake = False  # after the read: a later wake writes again
+                is_due = True
+                continue
+            callbacks = self._callbacks.get(descriptor)
+            if callbacks is None:
+                continue  # an earlier one of these has closed it
+            readable, writable = callbacks
+            # An error or a hangup concerns both.
+            if events & ~_WRITE and readable():
+                is_due = True
+            if events & ~_READ and writable is not None and writable():
+                is_due = True
+        return is_due

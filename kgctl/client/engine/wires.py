@@ -138,14 +138,15 @@ class _Wire:
     def watch(self) -> None:
         self._reactor.watch(self._stream.descriptor, self.read)
 
-    def read(self) -> None:
+    def read(self) -> bool:
+        """Whether a turn has something to do."""
         if self._is_over:
-            return
+            return False
         try:
             frames = self._stream.read()
         except (OSError, EOFError, NotKafka, TlsFailed) as error:
             self._end(error)
-            return
+            return True
         if self._stream.has_more:
             self._unread.add(self)
         else:
@@ -153,6 +154,7 @@ class _Wire:
         if frames:
             self._frames += len(frames)
             self._events.append(self._received(frames))
+        return bool(frames) or self._stream.has_more
 
     def write(self, command: Write) -> None:
         if self._is_over:
@@ -173,17 +175,18 @@ class _Wire:
         self._forget()
         self._stream.close()
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
         if self._is_over:
-            return
+            return False
         try:
             is_empty = self._stream.flush()
         except OSError as error:
             self._end(error)
-            return
+            return True
         if is_empty:
             self._reactor.watch_writable(self._stream.descriptor, None)
             self._written()
+        return is_empty
 
     def _written(self) -> None:
         count, self._unanswered = self._unanswered, 0

@@ -81,11 +81,7 @@ class ProducerFace:
         self.is_closed = False
 
     def _completed(self) -> None:
-        self.engine.defer(self._run_callbacks)
-
-    def _run_callbacks(self) -> None:
-        run_callbacks(self.core.completions, report)
-        self.engine.wake()
+        self.engine.defer(lambda: run_callbacks(self.core.completions, report))
 
     # --- waits: conditions, and what to do after them ---
 

@@ -50,7 +50,7 @@ class Waiting(Protocol):
     @property
     def lock(self) -> AbstractContextManager[Any]: ...
 
-    def wait(self, condition: Callable[[], bool], timeout: float) -> bool: ...
+    def wait(self, condition: Callable[[], bool], timeout: float, *, wakes: bool) -> bool: ...
 
 
 Callback: TypeAlias = "Callable[[RecordMetadata, KgctlError | None], Any]"
@@ -281,7 +281,8 @@ class Delivery:
 
     def exception(self, timeout: float | None = None) -> KgctlError | None:
         """Wait, and return the error of the record, or None."""
-        if not self.done() and not self._batch.waiting.wait(self.done, 1e9 if timeout is None else timeout):
+        seconds = 1e9 if timeout is None else timeout
+        if not self.done() and not self._batch.waiting.wait(self.done, seconds, wakes=False):
             raise TimedOut(f"{self._batch.partition}: no acknowledgement within {timeout:g} s")
         return self.error()
 

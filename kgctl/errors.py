@@ -39,6 +39,7 @@ from kgctl.client.net.errors import (
     Unreachable,
     Unsupported,
 )
+from kgctl.client.net.forks import WrongProcess
 from kgctl.client.net.read_only import ReadOnly
 from kgctl.client.net.security import BadSecurity
 from kgctl.client.producer.core.errors import (
@@ -98,5 +99,6 @@ __all__ = [
     "Unsupported",
     "UnusablePartitioner",
     "WakeupError",
+    "WrongProcess",
     "WrongState",
 ]

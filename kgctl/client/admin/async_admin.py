@@ -12,7 +12,9 @@ from kgctl.client.admin.operations import AdminOperations
 from kgctl.client.engine.steps_driver import StepsDriver
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.forks import WrongProcess, watch
 from kgctl.client.net.steps import Steps
+from kgctl.client.net.unclosed import warn_unclosed
 from kgctl.client.network.settings import NetworkSettings
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class AsyncAdmin(AdminOperations, Awaiting):
         self.cluster = Cluster(self._connection.bootstrap)
         self.seconds = self._connection.timeout
         self._driver: StepsDriver | None = None
+        self._foreign: WrongProcess | None = None
+        watch(self, AsyncAdmin._forked)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
@@ -58,10 +62,24 @@ class AsyncAdmin(AdminOperations, Awaiting):
     async def close(self) -> None:
         """Close the connections. The next method opens new ones."""
         driver, self._driver = self._driver, None
-        if driver is not None:
+        if driver is not None and self._foreign is None:
             driver.close()
 
+    def __del__(self) -> None:
+        driver: StepsDriver | None = getattr(self, "_driver", None)
+        if driver is not None and driver.engine.is_open:
+            warn_unclosed(self, self._connection.client_id)
+            driver.engine.abandon()
+
+    def _forked(self, error: WrongProcess) -> None:
+        """This is a copy in a forked process."""
+        self._foreign = error
+        if self._driver is not None:
+            self._driver.engine.forked(error)
+
     async def run(self, steps: Steps[T], seconds: float | None = None) -> T:
+        if self._foreign is not None:
+            raise self._foreign.with_traceback(None)
         if self._driver is None:
             connection = self._connection
             settings = NetworkSettings(client_id=connection.client_id, read_only=connection.read_only)

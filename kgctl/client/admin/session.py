@@ -7,7 +7,9 @@ from typing import Self, TypeVar
 
 from kgctl.client.admin.operation import Blocking
 from kgctl.client.net.connector import ConnectionSettings, Connector
+from kgctl.client.net.forks import WrongProcess, watch
 from kgctl.client.net.steps import Steps
+from kgctl.client.net.unclosed import warn_unclosed
 
 T = TypeVar("T")
 
@@ -19,6 +21,8 @@ class Session(Blocking):
         self._connector = Connector(connection)
         self.cluster = self._connector.cluster
         self.seconds = connection.timeout
+        self._foreign: WrongProcess | None = None
+        watch(self, Session._forked)
 
     def __enter__(self) -> Self:
         return self
@@ -27,6 +31,16 @@ class Session(Blocking):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        connector: Connector | None = getattr(self, "_connector", None)
+        if connector is not None and connector.is_connected and self._foreign is None:
+            warn_unclosed(self, connector.settings.client_id)
+            connector.close()
+
+    def _forked(self, error: WrongProcess) -> None:
+        """This is a copy in a forked process, where requests would get mixed up with those of the parent."""
+        self._foreign = error
 
     def close(self) -> None:
         self._connector.close()
@@ -37,4 +51,6 @@ class Session(Blocking):
 
     def run(self, steps: Steps[T], seconds: float | None = None) -> T:
         """Carry out the steps within this time, by default that of the settings."""
+        if self._foreign is not None:
+            raise self._foreign.with_traceback(None)
         return self._connector.run(steps, seconds)

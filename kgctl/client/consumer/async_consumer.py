@@ -195,6 +195,8 @@ class AsyncConsumer(ConsumerFace):
 
     async def close(self, timeout: float = 30.0) -> None:
         """Commit automatically, give up the partitions, leave the group and close the connections, within `timeout` seconds."""
+        if self._engine.is_foreign:
+            return
         with self._owned:
             if self._core.is_closed:
                 return

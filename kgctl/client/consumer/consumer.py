@@ -206,8 +206,11 @@ class Consumer(ConsumerFace):
     def close(self, timeout: float = 30.0) -> None:
         """Commit automatically, give up the partitions, leave the group and close the connections, within `timeout` seconds.
 
-        Raises what the listener raises, once everything is closed. A second call does nothing.
+        Raises what the listener raises, once everything is closed. A second call does nothing, nor does one in a forked
+        process.
         """
+        if self._engine.is_foreign:
+            return
         with self._owned:
             if self._core.is_closed:
                 return

@@ -30,6 +30,8 @@ from kgctl.client.engine.engine import Engine, now_ms
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BadValue, BrokerError, KgctlError, NotFound
+from kgctl.client.net.forks import ForeignLock, WrongProcess, watch
+from kgctl.client.net.unclosed import warn_unclosed
 from kgctl.client.network.client import NetworkClient
 from kgctl.model.described_partition import PartitionInfo
 from kgctl.model.topic_partition import TopicPartition
@@ -50,7 +52,7 @@ class ConsumerFace:
         ownership: Ownership,
     ) -> None:
         self._settings = settings
-        self._owned = ownership
+        self._owned: Ownership | ForeignLock = ownership
         self._network = NetworkClient(connection.bootstrap, settings.network, random.Random())
         subscription = SubscriptionState(settings.reset)
         member = None
@@ -68,6 +70,17 @@ class ConsumerFace:
         self._engine = make_engine(self._network, connection)
         self._engine.participants.append(self._core)
         self._engine.start()
+        watch(self, ConsumerFace._forked)
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None and engine.is_open:
+            warn_unclosed(self, self._settings.network.client_id)
+            engine.abandon()
+
+    def _forked(self, error: WrongProcess) -> None:
+        """This is a copy in a forked process."""
+        self._owned = self._engine.forked(error)
 
     # --- what is read ---
 
@@ -318,14 +331,14 @@ class _Using:
         try:
             face._check_open()
         except BaseException:
-            face._owned.__exit__()
+            face._owned.__exit__(None, None, None)
             raise
         face._engine.lock.acquire()
 
     def __exit__(self, *exc: Any) -> None:
         face = self._face
         face._engine.lock.release()
-        face._owned.__exit__()
+        face._owned.__exit__(None, None, None)
         face._engine.wake()
 
 

@@ -7,9 +7,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from kgctl.client.engine.reactor import Reactor
+from kgctl.client.engine.reactor import ForeignReactor, Reactor
 from kgctl.client.engine.wires import Event, Wires
 from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.forks import ForeignLock, WrongProcess
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.commands import Command
 from kgctl.client.network.participant import Participant
@@ -42,6 +43,9 @@ class Engine:
         self._deferred: deque[Callable[[], object]] = deque()
         self._is_closing = False
         self.is_closed = False
+        # Of a client that was dropped: what begins its end, and then the condition to wait for.
+        self._abandoned: Callable[[], Callable[[], bool]] | None = None
+        self._is_finished: Callable[[], bool] | None = None
         if settings.trace is not None:
             from kgctl.client.engine.request_traces import RequestTraces
 
@@ -147,6 +151,30 @@ class Engine:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
+    @property
+    def is_open(self) -> bool:
+        """Neither closed, nor about to be."""
+        return not (self.is_closed or self._is_closing)
+
+    def abandon(self, begin_end: Callable[[], Callable[[], bool]] = lambda: lambda: True) -> None:
+        """The face was dropped: end the turns once the condition holds that `begin_end` returns.
+
+        For finalizers: takes no lock and does not wait. `begin_end` must not refer to the face.
+        """
+        self._abandoned = begin_end
+        self._reactor.wake()
+
+    @property
+    def is_foreign(self) -> bool:
+        return isinstance(self._reactor, ForeignReactor)
+
+    def forked(self, error: WrongProcess) -> ForeignLock:
+        """This is a copy in a forked process: from now on, whatever needs the lock or a turn raises the error."""
+        lock = ForeignLock(error)
+        self.lock = lock  # type: ignore[assignment]
+        self._reactor, self.is_closed = ForeignReactor(error), True
+        return lock
+
     # --- turns ---
 
     def _check_alive(self) -> None:
@@ -160,6 +188,8 @@ class Engine:
         over: list[_Waiter] = []
         try:
             with self.lock:
+                if self._abandoned is not None:
+                    self._is_finished, self._abandoned = self._abandoned(), None
                 commands = self._advance()
                 if self._waiters:
                     over = self._take_over()
@@ -172,6 +202,11 @@ class Engine:
             if self._is_closing:
                 self._end()
                 return None
+            if self._is_finished is not None and self._is_finished():
+                with self.lock:
+                    self._is_closing = True
+                    self.network.close(now_ms())
+                return 0
         except BaseException as error:  # noqa: BLE001  (a defect ends the client, and waits raise it)
             _log("the client has failed")
             self._fail(error)

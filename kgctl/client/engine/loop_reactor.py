@@ -25,10 +25,10 @@ class LoopReactor:
         if self._is_awake:
             return
         self._is_awake = True
-        if threading.get_ident() == self._thread_id:
-            self._loop.call_soon(self._run_awake)
-        else:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            if threading.get_ident() == self._thread_id:
+                self._loop.call_soon(self._run_awake)
+            else:
                 self._loop.call_soon_threadsafe(self._run_awake)
 
     def watch(self, descriptor: int, readable: Callable[[], bool]) -> None:

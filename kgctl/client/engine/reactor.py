@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NoReturn, Protocol
+
+from kgctl.client.net.forks import WrongProcess
 
 
 class Reactor(Protocol):
@@ -29,3 +31,31 @@ class Reactor(Protocol):
 
     def join(self, timeout: float | None) -> bool:
         """Wait until no turn runs any more; whether that is so in time. From outside of turns."""
+
+
+class ForeignReactor:
+    """In a forked process, where the thread or the loop of the client does not run; sockets are those of the parent."""
+
+    def __init__(self, error: WrongProcess) -> None:
+        self._error = error
+
+    def start(self, turn: Callable[[], int | None]) -> NoReturn:
+        raise self._error.with_traceback(None)
+
+    def wake(self) -> NoReturn:
+        raise self._error.with_traceback(None)
+
+    def watch(self, descriptor: int, readable: Callable[[], bool]) -> NoReturn:
+        raise self._error.with_traceback(None)
+
+    def watch_writable(self, descriptor: int, writable: Callable[[], bool] | None) -> None: ...
+
+    def unwatch(self, descriptor: int) -> None: ...
+
+    def is_inside(self) -> bool:
+        return False
+
+    def stop(self) -> None: ...
+
+    def join(self, timeout: float | None) -> bool:
+        return True

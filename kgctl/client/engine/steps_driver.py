@@ -26,10 +26,10 @@ class StepsDriver:
     def __init__(self, connection: ConnectionSettings, settings: NetworkSettings, request_timeout: float) -> None:
         # Steps know the cluster themselves, and name addresses: the network has no metadata of its own.
         network = NetworkClient((), settings, random.Random())
-        self._engine = Engine.in_loop(network, connection)
+        self.engine = Engine.in_loop(network, connection)
         self._sends = _Sends(network)
-        self._engine.participants.append(self._sends)
-        self._engine.start()
+        self.engine.participants.append(self._sends)
+        self.engine.start()
         self._request_timeout = request_timeout
 
     async def run(self, steps: Steps[T], seconds: float) -> T:
@@ -37,7 +37,7 @@ class StepsDriver:
         return await self._run(steps, now_ms() + int(seconds * 1000), seconds)
 
     def close(self) -> None:
-        self._engine.close()
+        self.engine.close()
 
     async def _run(self, steps: Steps[T], deadline_ms: int, seconds: float) -> T:
         try:
@@ -66,7 +66,7 @@ class StepsDriver:
             return error
 
     async def _exchange(self, calls: Sequence[Call], deadline_ms: int) -> list[Answer]:
-        engine = self._engine
+        engine = self.engine
         with engine.lock:
             sends = [self._sends.add(call, self._limit_ms(call, deadline_ms)) for call in calls]
         try:

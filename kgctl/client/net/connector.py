@@ -77,6 +77,11 @@ class Connector:
         """A new connection, to be opened step by step."""
         return Opening(endpoint, self._locks, self.settings.client_id, deadline, self.settings.trace)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether shared connections are open."""
+        return self._driver.is_connected
+
     def close(self) -> None:
         """Close the shared connections. The connector stays usable: the next steps open new ones."""
         self._driver.close()

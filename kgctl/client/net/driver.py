@@ -56,6 +56,10 @@ class BlockingDriver:
             known = self._connections[endpoint] = self._connect(endpoint, deadline)
         return known
 
+    @property
+    def is_connected(self) -> bool:
+        return any(not connection.closed for connection in self._connections.values())
+
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kgctl.client.config.configuration import Configuration, from_keywords, from_properties
 from kgctl.client.engine.engine import Engine
 from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.net.forks import WrongProcess, watch
+from kgctl.client.net.unclosed import warn_unclosed
 from kgctl.client.producer.core.batch import Callback, Delivery, RecordMetadata
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions
@@ -135,7 +137,18 @@ class AsyncProducer:
                 self._connection, self._settings, Engine.in_loop, AsyncDelivery, self._plugins
             )
             face.engine.start()
+            watch(self, AsyncProducer._forked)
         return face
+
+    def __del__(self) -> None:
+        face: ProducerFace | None = getattr(self, "_opened", None)
+        if face is not None and face.engine.is_open:
+            warn_unclosed(self, self._connection.client_id)
+            face.engine.abandon(face.begin_close)
+
+    def _forked(self, error: WrongProcess) -> None:
+        """This is a copy in a forked process."""
+        self._face().engine.forked(error)
 
     # --- records ---
 

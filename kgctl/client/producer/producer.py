@@ -13,6 +13,8 @@ from kgctl.client.config.configuration import from_keywords, from_properties
 from kgctl.client.engine.engine import Engine
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, TimedOut
+from kgctl.client.net.forks import WrongProcess, watch
+from kgctl.client.net.unclosed import warn_unclosed
 from kgctl.client.producer.core.batch import Batch, Callback, Delivery
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions
@@ -123,6 +125,17 @@ class Producer:
         self._key_bytes, self._value_bytes = self._path.key_bytes, self._path.value_bytes
         self._has_interceptors = bool(self._face.interceptors)
         self._engine.start()
+        watch(self, Producer._forked)
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None and engine.is_open:
+            warn_unclosed(self, engine.network.settings.client_id)
+            engine.abandon(self._face.begin_close)
+
+    def _forked(self, error: WrongProcess) -> None:
+        """This is a copy in a forked process."""
+        self._lock = self._engine.forked(error)  # type: ignore[assignment]
 
     def __enter__(self) -> Producer:
         return self

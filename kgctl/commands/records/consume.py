@@ -150,6 +150,7 @@ def consume(
         reader.begin(opening, offset)
         run.until_done()
     finally:
+        reader.end()
         connector.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -222,6 +223,11 @@ class TopicReader(RebalanceListener):
             error = error or raised
         if error is not None:
             raise error
+
+    def end(self) -> None:
+        """Close the connections at once, if `close` was not called."""
+        with contextlib.suppress(KgctlError):
+            self._consumer.close(0)
 
     # --- the group ---
 

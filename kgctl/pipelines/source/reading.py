@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kgctl.client.consumer import outage
 from kgctl.client.consumer.consumer import Consumer
-from kgctl.client.consumer.errors import OffsetOutOfRange
+from kgctl.client.consumer.errors import NoOffsetForPartition, OffsetOutOfRange
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.consumer.outage import Outage
@@ -77,6 +77,9 @@ class _RangeReader:
                 arrived = self._consumer.poll_batches(_POLL_SECONDS)
             except OffsetOutOfRange:
                 self._skip_loss()
+                continue
+            except NoOffsetForPartition:  # the topic was deleted and created again
+                self._lose_rest(losses.gone(self._partition))
                 continue
             if arrived:
                 self._outage.check(None, time.monotonic())

@@ -124,6 +124,21 @@ def test_a_topic_deleted_during_the_read_is_data_loss(topics: Topics) -> None:
     assert offsets(replace(wanted, fail_on_data_loss=False)) == []
 
 
+def test_a_topic_that_is_created_again_during_the_read_is_data_loss(topics: Topics) -> None:
+    name = topics.make()
+    topics.count(name, 5000, **{"batch.num.messages": 50})
+    wanted = task(topics, name, 0, 5000, fetch=FetchOptions(max_wait_ms=50, max_partition_bytes=1000))
+    answers, tolerant = read_range(wanted), read_range(replace(wanted, fail_on_data_loss=False))
+    next(answers)
+    next(tolerant)
+    topics.delete(name)
+    topics.make(name=name)
+    topics.count(name, 5000)
+    with pytest.raises(DataLoss, match=f"{name}-0 no longer exists"):
+        list(answers)
+    assert sum(len(batch.records) for one in tolerant for batch in one.batches()) < 4950
+
+
 def test_a_partition_that_the_topic_does_not_have_is_data_loss(topics: Topics) -> None:
     name = topics.make()
     topics.count(name, 10)

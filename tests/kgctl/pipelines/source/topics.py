@@ -22,8 +22,8 @@ class Topics:
     def admin(self) -> Admin:
         return Admin(ConnectionSettings(bootstrap.parse(self.bootstrap_servers)))
 
-    def make(self, partitions: int = 1, **configs: str) -> str:
-        name = f"source-{next(_numbers)}"
+    def make(self, partitions: int = 1, *, name: str = "", **configs: str) -> str:
+        name = name or f"source-{next(_numbers)}"
         with self.admin() as admin:
             given = {key.replace("_", "."): value for key, value in configs.items()}
             (row,) = admin.create_topics([name], partitions=partitions, configs=given)

@@ -39,7 +39,7 @@ from kgctl.client.net.errors import (
     Unreachable,
     Unsupported,
 )
-from kgctl.client.net.forks import WrongProcess
+from kgctl.client.net.lifetime import WrongProcess
 from kgctl.client.net.read_only import ReadOnly
 from kgctl.client.net.security import BadSecurity
 from kgctl.client.producer.core.errors import (

@@ -12,9 +12,8 @@ from kgctl.client.admin.operations import AdminOperations
 from kgctl.client.engine.steps_driver import StepsDriver
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.forks import WrongProcess, watch
+from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
 from kgctl.client.net.steps import Steps
-from kgctl.client.net.unclosed import warn_unclosed
 from kgctl.client.network.settings import NetworkSettings
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Self, TypeVar
 
 from kgctl.client.admin.operation import Blocking
 from kgctl.client.net.connector import ConnectionSettings, Connector
-from kgctl.client.net.forks import WrongProcess, watch
+from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
 from kgctl.client.net.steps import Steps
-from kgctl.client.net.unclosed import warn_unclosed
 
 T = TypeVar("T")
 

@@ -30,8 +30,7 @@ from kgctl.client.engine.engine import Engine, now_ms
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BadValue, BrokerError, KgctlError, NotFound
-from kgctl.client.net.forks import ForeignLock, WrongProcess, watch
-from kgctl.client.net.unclosed import warn_unclosed
+from kgctl.client.net.lifetime import ForeignLock, WrongProcess, warn_unclosed, watch
 from kgctl.client.network.client import NetworkClient
 from kgctl.model.described_partition import PartitionInfo
 from kgctl.model.topic_partition import TopicPartition

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from kgctl.client.engine.reactor import ForeignReactor, Reactor
 from kgctl.client.engine.wires import Event, Wires
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.forks import ForeignLock, WrongProcess
+from kgctl.client.net.lifetime import ForeignLock, WrongProcess
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.commands import Command
 from kgctl.client.network.participant import Participant

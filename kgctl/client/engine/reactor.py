@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, Protocol
 
-from kgctl.client.net.forks import WrongProcess
+from kgctl.client.net.lifetime import WrongProcess
 
 
 class Reactor(Protocol):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kgctl.client.config.configuration import Configuration, from_keywords, from_properties
 from kgctl.client.engine.engine import Engine
 from kgctl.client.net.errors import KgctlError, TimedOut
-from kgctl.client.net.forks import WrongProcess, watch
-from kgctl.client.net.unclosed import warn_unclosed
+from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
 from kgctl.client.producer.core.batch import Callback, Delivery, RecordMetadata
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions

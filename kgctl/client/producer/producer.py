@@ -13,8 +13,7 @@ from kgctl.client.config.configuration import from_keywords, from_properties
 from kgctl.client.engine.engine import Engine
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, TimedOut
-from kgctl.client.net.forks import WrongProcess, watch
-from kgctl.client.net.unclosed import warn_unclosed
+from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
 from kgctl.client.producer.core.batch import Batch, Callback, Delivery
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions

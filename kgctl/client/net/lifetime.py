@@ -1,8 +1,12 @@
-"""A client belongs to the process that made it: a fork copies its sockets, but neither its threads nor who holds its locks."""
+"""How clients end otherwise than by `close`: their process is forked, or they are dropped.
+
+A client belongs to the process that made it: a fork copies its sockets, but neither its threads nor who holds its locks.
+"""
 
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Callable
 from types import TracebackType
@@ -58,3 +62,13 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def warn_unclosed(client: object, client_id: str) -> None:
+    """For the finalizer of a client that was not closed."""
+    warnings.warn(
+        f"unclosed {type(client).__name__} with client.id {client_id!r}; close it, or use it in a with statement",
+        ResourceWarning,
+        stacklevel=3,
+        source=client,
+    )

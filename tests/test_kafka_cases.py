@@ -10,6 +10,7 @@ from tests.harness.kafka_cases import CollectedTests, names, table
 COUNTS = {
     "broker/cores/fetch_sessions": 25,
     "broker/cores/groups": 677,
+    "broker/cores/groups/assignors": 54,
     "broker/cores/transactions": 191,
     "broker/storage": 127,
     "kgctl/client/consumer/assignors": 92,

@@ -32,15 +32,17 @@ class PartitionAssignorError(Exception):
 class MemberSpec(NamedTuple):
     """What an assignor knows of one member.
 
-    `subscribed` has the ids of the topics that exist and that the member subscribes to by name or by pattern. Members with the same
-    subscription may share the collection; that is faster. `assigned` is the member's part of the target assignment so far, which
-    may hold topics that are no longer in `subscribed`.
+    `subscribed` has the ids of the topics that exist and that the member subscribes to by name or by pattern; the names are in the order
+    of `java_order.set_order`. Members with the same subscription may share the collection; that is faster. `assigned` is the member's part of the target assignment so far, which
+    may hold topics that are no longer in `subscribed`. `missing` is the number of names in the subscription without a topic; Java's sets
+    are larger for them.
     """
 
     subscribed: Collection[TopicId]
     assigned: Assignment
     instance_id: str | None = None
     rack_id: str | None = None
+    missing: int = 0
 
 
 class TopicDescriber(Protocol):
@@ -64,8 +66,10 @@ class Assignor(Protocol):
     def assign(
         self, members: Mapping[str, MemberSpec], is_homogeneous: bool, topics: TopicDescriber
     ) -> dict[str, Assignment]:
-        """The new target assignment, with an entry for each member unless no member subscribes to a topic.
+        """The new target assignment of each member, in the order of Kafka's records.
 
+        `members` are in the order in which Kafka puts them into its map: those of the group in the order of
+        `java_order.timeline_order`, then the one that joins with this request.
         `is_homogeneous`: all members have the same subscription. A member whose assignment does not change gets the very object that
         is in its `assigned`. Raises PartitionAssignorError.
         """

@@ -1,0 +1,41 @@
+"""The assignors give the target assignments that Kafka's coordinator gave to recorded groups (see tests/harness/java)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.broker.cores.groups.assignors.vectors import Vector, read
+
+VECTORS = list(read((Path(__file__).parent / "java_vectors.jsonl").read_text().splitlines()))
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.assignor)
+def test_every_recorded_group_gets_kafkas_records(vector: Vector) -> None:
+    """The same members, topics and partitions in the same order."""
+    assert vector.changes(vector.assign()) == vector.records
+
+
+def test_the_recorded_groups_are_of_all_kinds() -> None:
+    kinds = Counter[str]()
+    for vector in VECTORS:
+        members = vector.members.values()
+        kinds[f"{vector.assignor} {'alike' if vector.is_homogeneous else 'different'}"] += 1
+        kinds["nothing changes"] += not vector.records
+        kinds["a member joins"] += len(vector.members) > vector.stored
+        kinds["static and dynamic"] += len({member.instance_id is None for member in members}) == 2
+        kinds["missing topics"] += any(member.missing for member in members)
+        kinds["more than ten members"] += len(members) > 10
+        kinds["more than ten topics"] += any(len(member.subscribed) > 10 for member in members)
+        kinds["unsubscribed"] += any(member.assigned.keys() - set(member.subscribed) for member in members)
+        kinds["partitions out of order"] += any(text != ordered(text) for _, text in vector.records)
+    assert len(kinds) == 12
+    assert all(count >= 8 for count in kinds.values()), kinds
+
+
+def ordered(text: str) -> str:
+    """The text of an assignment with the partitions of each topic in ascending order."""
+    words = (word.partition(":") for word in text.split())
+    return " ".join(f"{topic}:{','.join(sorted(numbers.split(','), key=int))}" for topic, _, numbers in words)

@@ -1,0 +1,24 @@
+"""Kafka's own target assignments and ours are the same, in groups that nobody has seen before."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+from tests import harness
+from tests.broker.cores.groups.assignors.vectors import read
+from tests.harness.reference_kafka import Jars, KafkaTools
+
+SOURCE = Path(harness.__file__).parent / "java" / "ServerAssignorVectors.java"
+GROUPS = 2000
+
+
+def test_random_consumer_groups_get_kafkas_target_assignments(tools: KafkaTools) -> None:
+    first = random.randrange(10**9)
+    command = Jars().command(str(SOURCE), first, GROUPS, heap="384m")
+    played = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    vectors = list(read(played.stdout.splitlines()))
+    assert len(vectors) == 6 * GROUPS
+    differing = [vector for vector in vectors if vector.changes(vector.assign()) != vector.records]
+    assert differing == [], f"first seed {first}"

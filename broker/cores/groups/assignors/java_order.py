@@ -65,7 +65,8 @@ def text_hash(text: str) -> int:
     )
     while len(_POWERS) < len(units):
         _POWERS.append(_POWERS[-1] * 31 & _BITS)
-    return sum(map(mul, reversed(units), _POWERS)) & _BITS
+    total: int = sum(map(mul, reversed(units), _POWERS))
+    return total & _BITS
 
 
 def copied_capacity(count: int) -> int:

@@ -159,8 +159,7 @@ def _check_number(kind: int, config: OwnConfig, value: str) -> None:
 
 
 def _check_patterns(value: str) -> None:
-    from broker.cores.pattern_syntax import InvalidPattern
-    from broker.cores.patterns import Pattern
+    from broker.cores.patterns import InvalidPattern, Pattern
 
     for pattern in listed(value):
         key, *expressions = pattern.split("=")

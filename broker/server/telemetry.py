@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from broker.cores.pattern_syntax import InvalidPattern
-from broker.cores.patterns import Pattern
+from broker.cores.patterns import InvalidPattern, Pattern
 from broker.cores.telemetry import DEFAULT_INTERVAL_MS, Client, Subscription, Telemetry
 from broker.server.own_config_kinds import CLIENT_METRICS
 from broker.server.own_configs import listed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.cores.pattern_syntax import InvalidPattern
-from broker.cores.patterns import Pattern
+from broker.cores.patterns import InvalidPattern, Pattern
 from broker.cores.transactions.records import TransactionRecord, by_topic
 from broker.cores.transactions.states import BY_NAME
 from broker.cores.transactions.step import Step

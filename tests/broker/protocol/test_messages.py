@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from broker.protocol.codec import DecodeError, Encoded, decode, encode, encode_entries, encode_parts
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.messages.produce import ProduceRequest
+from broker.protocol.messages.share_fetch import ShareFetchResponse
 from broker.protocol.wire_types import Field, Message, StructMeta
 from tests.broker.protocol.generated import each_version, messages
 
@@ -52,7 +53,7 @@ def encoded_in_parts(message: Message, version: int) -> bytes:
 def entries_of(message: Message, field: Field) -> list[Any] | None:
     """The structs of a top-level array, except where they hold records, which are never joined."""
     element = getattr(field.type, "element", None)
-    if not isinstance(element, StructMeta) or type(message) in (ProduceRequest, FetchResponse):
+    if not isinstance(element, StructMeta) or type(message) in (ProduceRequest, FetchResponse, ShareFetchResponse):
         return None
     found: list[Any] | None = getattr(message, field.name)
     return found

@@ -32,6 +32,7 @@ class PartitionState:
         "end_offset_requested",
         "fetch_state",
         "high_watermark",
+        "is_unsubscribed",
         "last_stable_offset",
         "limit",
         "log_start_offset",
@@ -56,6 +57,7 @@ class PartitionState:
         self.paused = False
         self.pending_revocation = False
         self.pending_assigned_call = False  # the listener does not know yet that the partition is assigned
+        self.is_unsubscribed = False  # its topic is no longer subscribed; the group has not taken it away yet
         self.high_watermark: int | None = None
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
@@ -92,6 +94,7 @@ class PartitionState:
             and not self.paused
             and not self.pending_revocation
             and not self.pending_assigned_call
+            and not self.is_unsubscribed
         )
 
     def awaits_retry(self, now_ms: int) -> bool:

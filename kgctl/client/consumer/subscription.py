@@ -273,7 +273,13 @@ class SubscriptionState:
 
     def _change_topics(self, topics: Iterable[str]) -> bool:
         before, self._topics = self._topics, frozenset(topics)
+        self._mark_unsubscribed()
         return before != self._topics
+
+    def _mark_unsubscribed(self) -> None:
+        if self.type is SubscriptionType.TOPICS:
+            for one, state in self._assigned.items():
+                state.is_unsubscribed = one.topic not in self._topics
 
     def _assign(self, partitions: Collection[TopicPartition]) -> None:
         """Partitions of one topic stand together, so that a request names each topic once."""
@@ -283,3 +289,4 @@ class SubscriptionState:
             topics.setdefault(one.topic, []).append(one)
         old = self._assigned
         self._assigned = {one: old.get(one) or PartitionState() for rows in topics.values() for one in rows}
+        self._mark_unsubscribed()

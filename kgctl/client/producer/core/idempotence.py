@@ -14,6 +14,7 @@ FATAL = (
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ErrorCode.UNSUPPORTED_VERSION,
 )
 # The topic may have been deleted and created again: then the log of the new one has no sequences.

@@ -357,3 +357,9 @@ class End(ProducerStep["TransactionOwner"]):
         else:
             self.settle(code)
         return False
+
+    def abortable(self, error: KgctlError) -> None:
+        if self.commit:
+            super().abortable(error)
+        else:
+            self.fatal(error)  # nothing is left to try

@@ -332,6 +332,53 @@ def test_a_commit_that_the_coordinator_wants_aborted_can_be_aborted() -> None:
     assert [end.committed for end in scene.script.sent(EndTxnRequest)] == [True, False]
 
 
+def test_an_abort_that_the_coordinator_wants_aborted_is_the_end() -> None:
+    scene = in_transaction()
+    scene.batch_of(b"a")
+    scene.answer()
+    refuse(scene, EndTxnRequest, lambda _: EndTxnResponse(error_code=ErrorCode.TRANSACTION_ABORTABLE))
+    error = scene.settle(scene.transactions.begin_abort())
+    assert (code_name(error), scene.transactions.state) == ("TRANSACTION_ABORTABLE", State.FATAL)
+
+
+def test_the_coordinator_may_give_another_producer_id_with_the_end_of_a_transaction() -> None:
+    scene = in_transaction(version_2=True)
+    scene.batch_of(b"a")
+    scene.answer()
+    refuse(scene, EndTxnRequest, lambda _: EndTxnResponse(producer_id=PRODUCER_ID + 1, producer_epoch=0))
+    assert scene.settle(scene.transactions.begin_commit()) is None
+    scene.begin()
+    scene.batch_of(b"b")
+    (sent,) = scene.produced
+    assert (sent.header.producer_id, sent.header.producer_epoch, sent.sequence) == (PRODUCER_ID + 1, 0, 0)
+
+
+def test_records_are_sent_again_while_the_transaction_before_ends() -> None:
+    scene = in_transaction(version_2=True)
+    (delivery,) = scene.batch_of(b"a")
+    scene.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    scene.sleep(200)
+    scene.answer(offset=4)
+    assert delivery.result(0).offset == 4
+    assert scene.settle(scene.transactions.begin_commit()) is None
+
+
+def test_a_partition_is_added_when_the_coordinator_no_longer_throttles() -> None:
+    scene = in_transaction(partitions=2, delivery_timeout_ms=60_000)
+
+    def throttled(request: Request) -> Message:
+        answer = added_partitions(request.message, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        answer.throttle_time_ms = 3000
+        return answer
+
+    refuse(scene, AddPartitionsToTxnRequest, throttled)
+    scene.batch_of(b"a", partition=1)
+    scene.sleep(2900)
+    assert len(scene.script.sent(AddPartitionsToTxnRequest)) == 1
+    scene.sleep(300)
+    assert [one.partition for one in scene.produced] == [1]
+
+
 def test_an_unknown_topic_is_added_again() -> None:
     scene = in_transaction()
     refuse(
@@ -462,6 +509,7 @@ def test_the_partition_that_was_refused_explains_those_that_were_not_attempted()
         (ErrorCode.PRODUCER_FENCED, True),
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, True),
         (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, True),
         (ErrorCode.UNSUPPORTED_VERSION, True),
     ],
 )

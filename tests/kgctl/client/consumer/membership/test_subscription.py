@@ -113,6 +113,33 @@ def test_partitions_that_stay_keep_their_positions() -> None:
     assert state.state(TP0).position is None
 
 
+def test_a_partition_whose_topic_is_no_longer_subscribed_is_not_fetched() -> None:
+    state = subscribed("test", "test1")
+    state.assign_from_group([TP0, OTHER])
+    for partition in (TP0, OTHER):
+        state.seek(partition, 0)
+    assert state.fetchable() == [TP0, OTHER]
+    state.subscribe(["test1"])
+    assert state.fetchable() == [OTHER]
+    state.subscribe(["test", "test1"])
+    assert state.fetchable() == [TP0, OTHER]
+    state.subscribe(["test1"])
+    state.unsubscribe()
+    state.assign_from_user([TP0])
+    state.seek(TP0, 0)
+    assert state.fetchable() == [TP0]
+
+
+def test_whether_records_wait_is_asked_of_fetchable_partitions_only() -> None:
+    state = assigned(TP0, TP1, OTHER)
+    for partition in (TP0, TP1):
+        state.seek(partition, 0)
+    state.state(TP1).paused = True
+    asked: list[TopicPartition] = []
+    state.fetchable(lambda one: asked.append(one) is None)
+    assert asked == [TP0]
+
+
 def test_the_assignment_id_counts_changes() -> None:
     state = subscription()
     assert state.assignment_id == 0

@@ -83,6 +83,7 @@ class Accumulator:
         self._active: dict[Queue, None] = {}
         # When each node last had something to send, and when it last could take it.
         self._ready_at: dict[int, tuple[int, int]] = {}
+        # In the order of their creation, halves in the place of their batch: the first one expires first.
         self.incomplete: dict[Batch, None] = {}
         self.flushes = 0
         self.is_closed = False
@@ -256,8 +257,13 @@ class Accumulator:
     def split(self, batch: Batch) -> tuple[Batch, Batch]:
         """Replace a batch that is too large for the topic by two, to be sent at once."""
         halves = batch.split()
+        order: dict[Batch, None] = {}
+        for one in self.incomplete:
+            order[one] = None
+            if one is batch:
+                order.update(dict.fromkeys(halves))
+        self.incomplete = order
         for half in reversed(halves):
-            self.incomplete[half] = None
             half.attempts = 0
             half.is_full = True
             self._insert(half)

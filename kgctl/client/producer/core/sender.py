@@ -72,7 +72,7 @@ class Sender:
         self._transactions = producer if isinstance(producer, Transactions) else None
         self._settled = settled
         self.measures = Measures()
-        # Sent and not answered, in the order in which they were created.
+        # Sent and not answered, in the order in which they were sent.
         self._in_flight: dict[TopicPartition, deque[Batch]] = {}
         self._wake_at_ms: int | None = None
 
@@ -285,9 +285,11 @@ class Sender:
     def _expire(self, now_ms: int) -> None:
         limit = now_ms - self._settings.delivery_timeout_ms
         for partition, batches in list(self._in_flight.items()):
-            while batches and batches[0].created_ms <= limit:
+            # A retry is behind batches that were created later.
+            for batch in [batch for batch in batches if batch.created_ms <= limit]:
                 # Its answer, if there is one, comes too late.
-                self._give_up(batches.popleft())
+                batches.remove(batch)
+                self._give_up(batch)
             if not batches:
                 del self._in_flight[partition]
                 if self._settings.keeps_order:

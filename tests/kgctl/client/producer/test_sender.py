@@ -406,6 +406,32 @@ def test_an_expired_batch_is_neither_retried_nor_split() -> None:
         assert codes(deliveries) == ["TIMED_OUT"] * 2
 
 
+def test_the_halves_of_a_batch_expire_with_it_and_not_with_a_later_one() -> None:
+    scene = Scene(delivery_timeout_ms=1000, request_timeout_ms=60_000, partitions=2)
+    halves = scene.batch_of(b"a", b"b")
+    scene.sleep(500)
+    (later,) = scene.batch_of(b"later", partition=1)
+    scene.answer(ErrorCode.MESSAGE_TOO_LARGE)
+    scene.sleep(499)
+    assert not any(one.done() for one in [*halves, later])
+    scene.sleep(1)
+    assert codes(halves) == ["TIMED_OUT"] * 2
+    assert not later.done()
+
+
+def test_a_retry_behind_a_later_batch_in_flight_expires_on_time() -> None:
+    scene = pipelined(delivery_timeout_ms=1000, request_timeout_ms=60_000)
+    (first,) = scene.batch_of(b"first")
+    scene.sleep(500)
+    (later,) = scene.batch_of(b"later")
+    scene.answer(RETRIABLE)
+    scene.sleep(100)
+    assert scene.values == [[b"later"], [b"first"]]
+    scene.sleep(400)
+    assert codes([first]) == ["TIMED_OUT"]
+    assert not later.done()
+
+
 # --- everything at once ---
 
 

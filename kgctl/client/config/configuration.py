@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kgctl.client.config import every_client
 from kgctl.client.config.option import BadOption, Option
 from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.opening import SocketBuffers
 from kgctl.client.net.security import PLAINTEXT, Security
 from kgctl.client.network.settings import NetworkSettings
 
@@ -56,7 +57,11 @@ class Configuration:
             raise BadOption("bootstrap.servers: it is missing; give the address of a broker, HOST:PORT")
         timeout_ms = self["default.api.timeout.ms"] if "default.api.timeout.ms" in self._declared else 60_000
         return ConnectionSettings(
-            parse(servers), self["client.id"] or client_id, timeout_ms / 1000, security=self._read_security()
+            parse(servers),
+            self["client.id"] or client_id,
+            timeout_ms / 1000,
+            security=self._read_security(),
+            buffers=SocketBuffers(self["send.buffer.bytes"], self["receive.buffer.bytes"]),
         )
 
     def network(self, client_id: str = "kgctl", **others: Any) -> NetworkSettings:

@@ -25,6 +25,20 @@ OPTIONS = (
         "The pause before a failed request is sent again; it doubles with each failure.",
         least=0,
     ),
+    Option(
+        "send.buffer.bytes",
+        "int",
+        -1,
+        "The send buffer of a socket (SO_SNDBUF). -1: the operating system chooses; Kafka's clients take 131072.",
+        least=-1,
+    ),
+    Option(
+        "receive.buffer.bytes",
+        "int",
+        -1,
+        "The receive buffer of a socket (SO_RCVBUF). -1: the operating system chooses; Kafka's consumers take 65536.",
+        least=-1,
+    ),
     Option("retry.backoff.max.ms", "long", 1_000, "The longest pause between attempts of a request.", least=0),
     Option(
         "socket.connection.setup.timeout.ms",
@@ -65,9 +79,7 @@ IGNORED = tuple(
         ("metrics.num.samples", "Metrics are counts and totals."),
         ("metrics.recording.level", "All metrics are recorded."),
         ("metrics.sample.window.ms", "Metrics are counts and totals."),
-        ("receive.buffer.bytes", "The operating system chooses."),
         ("security.providers", "TLS is OpenSSL's."),
-        ("send.buffer.bytes", "The operating system chooses."),
     )
 )
 
@@ -84,6 +96,8 @@ class ClientOptions(TypedDict, total=False):
     socket_connection_setup_timeout_ms: int
     socket_connection_setup_timeout_max_ms: int
     connections_max_idle_ms: int
+    send_buffer_bytes: int
+    receive_buffer_bytes: int
     metadata_max_age_ms: int
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int

@@ -74,7 +74,7 @@ class Wires:
     def _open(self, command: Connect) -> None:
         deadline = time.monotonic() + command.timeout_ms / 1000
         settings = self._settings
-        opening = Opening(command.endpoint, self._locks, settings.client_id, deadline, settings.trace)
+        opening = Opening(command.endpoint, self._locks, settings.client_id, deadline, settings.trace, settings.buffers)
         try:
             stream = Stream(opening.run().detach())
         except KgctlError as error:

@@ -10,7 +10,7 @@ from broker.light_dataclasses import dataclass, field
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connection import Connection
 from kgctl.client.net.driver import BlockingDriver
-from kgctl.client.net.opening import Locks, Opening
+from kgctl.client.net.opening import BY_SYSTEM, Locks, Opening, SocketBuffers
 from kgctl.client.net.security import PLAINTEXT, Security
 from kgctl.client.net.steps import Endpoint, Steps
 
@@ -35,6 +35,7 @@ class ConnectionSettings:
     security: Security = PLAINTEXT
     read_only: bool = False
     trace: Trace | None = field(default=None, repr=False, compare=False)
+    buffers: SocketBuffers = BY_SYSTEM
 
 
 class Connector:
@@ -75,7 +76,8 @@ class Connector:
 
     def opening(self, endpoint: Endpoint, deadline: float) -> Opening:
         """A new connection, to be opened step by step."""
-        return Opening(endpoint, self._locks, self.settings.client_id, deadline, self.settings.trace)
+        settings = self.settings
+        return Opening(endpoint, self._locks, settings.client_id, deadline, settings.trace, settings.buffers)
 
     @property
     def is_connected(self) -> bool:

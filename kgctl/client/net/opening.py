@@ -30,6 +30,22 @@ class Address(NamedTuple):
         return str(Endpoint(str(self.place[0]), int(self.place[1])))
 
 
+class SocketBuffers(NamedTuple):
+    """Kafka's options send.buffer.bytes and receive.buffer.bytes; -1: the operating system chooses."""
+
+    send_bytes: int = -1
+    receive_bytes: int = -1
+
+    def apply(self, made: socket.socket) -> None:
+        """Before it connects: a connection agrees on the largest window when it begins."""
+        for name, size in ((socket.SO_SNDBUF, self.send_bytes), (socket.SO_RCVBUF, self.receive_bytes)):
+            if size >= 0:
+                made.setsockopt(socket.SOL_SOCKET, name, size)
+
+
+BY_SYSTEM = SocketBuffers()
+
+
 class Locks:
     """What the connections of one client share: the TLS context, and the tokens of SASL. Made at first use."""
 
@@ -59,8 +75,15 @@ class Opening:
     """
 
     def __init__(
-        self, endpoint: Endpoint, locks: Locks, client_id: str, deadline: float, trace: Trace | None = None
+        self,
+        endpoint: Endpoint,
+        locks: Locks,
+        client_id: str,
+        deadline: float,
+        trace: Trace | None = None,
+        buffers: SocketBuffers = BY_SYSTEM,
     ) -> None:
+        self._buffers = buffers
         self.endpoint, self._locks, self._client_id, self._deadline = endpoint, locks, client_id, deadline
         self._trace = trace
         self._addresses: list[Address] = []
@@ -118,6 +141,7 @@ class Opening:
         for left, address in zip(range(len(self._addresses), 0, -1), self._addresses, strict=True):
             opened = socket.socket(address.family, socket.SOCK_STREAM)
             try:
+                self._buffers.apply(opened)
                 opened.settimeout(remaining(self._deadline) / left)
                 opened.connect(address.place)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -190,7 +190,9 @@ class ConsumerCore:
             self.network.metadata.take_error()
             self.positions.raise_error()
             if now_ms >= deadline_ms:
-                raise TimedOut(f"the position of {partition} is not known in time")
+                obstacle = self.obstacle()
+                why = "" if obstacle is None else f": {obstacle}"
+                raise TimedOut(f"the position of {partition} is not known in time{why}")
             now_ms = yield Wait(lambda: self._has_position(partition), deadline_ms)
 
     def _has_position(self, partition: TopicPartition) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from kgctl.client.engine.reactor import ForeignReactor, Reactor
 from kgctl.client.engine.wires import Event, Wires
 from kgctl.client.net.connector import ConnectionSettings
+from kgctl.client.net.errors import InsideCallback
 from kgctl.client.net.lifetime import ForeignLock, WrongProcess
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.commands import Command
@@ -86,13 +87,14 @@ class Engine:
 
         The condition is called with the lock, also by the thread of the engine. Call this without the lock. Without `wakes`,
         no turn runs for this wait alone: whatever the condition needs was begun, and followed by `wake`.
+        Raises InsideCallback in the thread of the engine.
         """
         with self.lock:
             if condition():
                 return True
             self._check_alive()
             if self._reactor.is_inside():
-                raise RuntimeError("a callback cannot wait for its own client")
+                raise InsideCallback
             # A condition variable would take the lock again, which the engine still holds: a switch of threads more.
             gate = threading.Lock()
             gate.acquire()

@@ -43,6 +43,18 @@ class NoAnswer(TimedOut):
     retriable = True
 
 
+class InsideCallback(KgctlError):
+    """A callback waits for its own client, whose thread it keeps from working. Kafka's flush raises a KafkaException then."""
+
+    name = "INSIDE_CALLBACK"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a callback cannot wait for its own client: it runs in the client's thread, which does the work that it waits"
+            " for; return from the callback, and wait in another thread"
+        )
+
+
 class BadValue(KgctlError):
     """A value that no request can carry: a number too large, a name that is not text."""
 

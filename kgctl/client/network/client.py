@@ -92,6 +92,11 @@ class NetworkClient:
         peer = self._peer(node_id)
         return None if peer is None else peer.error
 
+    def why_unreachable(self) -> str:
+        """Why nodes could not be reached, each reason once; empty if all connections are well."""
+        reasons = {str(peer.error): None for peer in self._connections.peers.values() if peer.error is not None}
+        return "; ".join(reasons)
+
     def send(self, node_id: int, outgoing: Outgoing[Any], now_ms: int) -> None:
         """Send to a node that is ready. `done` gets Unreachable in this turn if it is not."""
         peer = self._peer(node_id)
@@ -248,8 +253,7 @@ class NetworkClient:
         return errors[0] if errors and all(error is not None and error.is_final for error in errors) else None
 
     def _no_node(self) -> KgctlError:
-        reasons = {str(peer.error): None for peer in self._connections.peers.values() if peer.error is not None}
-        return NoAnswer("; ".join(reasons) or "no node of the cluster answers in time")
+        return NoAnswer(self.why_unreachable() or "no node of the cluster answers in time")
 
     def _next_place_ms(self) -> int:
         """When time alone lets some node be asked or connected to; NEVER while an event must come first."""

@@ -32,6 +32,7 @@ class Coordinator:
         # Final: lookups end. `retry` begins them again.
         self.error: KgctlError | None = None
         self.lost_reason = ""
+        self._lookup_error: KgctlError | None = None
         self._network, self._random = network, random
         self._is_asking = False
         self._failures = 0
@@ -40,6 +41,11 @@ class Coordinator:
     @property
     def node_id(self) -> int | None:
         return None if self.node is None else self.node.node_id
+
+    def trouble(self) -> str:
+        """Why it is not known or not connected: what its node, the lookup or the other nodes said last. Empty: nothing failed."""
+        error = self._lookup_error if self.node is None else self._network.error_of(self.node.node_id)
+        return str(error or "") or self._network.why_unreachable() or self.lost_reason
 
     def seek(self, now_ms: int) -> None:
         """Look it up if it is unknown and a lookup is due. Call it in each `advance` that needs the coordinator."""
@@ -92,7 +98,7 @@ class Coordinator:
                 self._network.metadata.request_update()
             self._failed(error, now_ms)
             return
-        self._failures = 0
+        self._failures, self._lookup_error = 0, None
         node = Node(row.node_id, row.host, row.port)
         self.node = coordinator_node(node) if self.kind == GROUP else node
         self._network.know(self.node)
@@ -101,6 +107,7 @@ class Coordinator:
         if not error.retriable and error.name != "TIMED_OUT":
             self.error = error
             return
+        self._lookup_error = error
         self._pause(now_ms)
 
     def _pause(self, now_ms: int) -> None:

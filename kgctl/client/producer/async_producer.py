@@ -235,7 +235,7 @@ class AsyncProducer:
         face = self._face()
         seconds = face.max_block_seconds if timeout is None else timeout
         if not await face.engine.wait_async(face.begin_topic(topic), seconds):
-            raise face.unknown_topic(topic, seconds)
+            raise face.core.no_metadata(topic, seconds)
         return face.partitions_of(topic)
 
     def metrics(self) -> dict[str, float]:

@@ -252,7 +252,7 @@ class Producer:
         """The partitions of a topic, which the broker may create (auto.create.topics.enable)."""
         seconds = self._face.max_block_seconds if timeout is None else timeout
         if not self._engine.wait(self._face.begin_topic(topic), seconds):
-            raise self._face.unknown_topic(topic, seconds)
+            raise self._face.core.no_metadata(topic, seconds)
         return self._face.partitions_of(topic)
 
     def metrics(self) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from broker.light_named_tuples import NamedTuple
-from kgctl.client.net.errors import BadValue, KgctlError, TimedOut, missing_partition
+from kgctl.client.net.errors import BadValue, KgctlError, NotFound, missing_partition
 from kgctl.client.producer.core.batch import Batch, Callback, Delivery, Headers, RecordMetadata
 from kgctl.client.producer.core.buffer import Reservation
 from kgctl.client.producer.core.client import ProducerCore
@@ -179,10 +179,9 @@ class RecordPath:
 
         def expired(seconds: float) -> KgctlError:
             if known and partition is not None:
-                return missing_partition(topic, partition, known)
-            reason = metadata.error_of(topic)
-            why = f": {reason}" if reason is not None else ""
-            return TimedOut(f"topic {topic!r}: no metadata within {seconds:g} s{why}")
+                error = missing_partition(topic, partition, known)
+                return NotFound(f"{error}; none was added within {seconds:g} s (max.block.ms)")
+            return core.no_metadata(topic, seconds)
 
         if metadata.error is not None:
             metadata.take_error()

@@ -119,10 +119,6 @@ class ProducerFace:
 
         return is_known
 
-    def unknown_topic(self, topic: str, seconds: float) -> KgctlError:
-        reason = self.core.metadata.error_of(topic)
-        return TimedOut(f"topic {topic!r}: no metadata within {seconds:g} s" + (f": {reason}" if reason else ""))
-
     def partitions_of(self, topic: str) -> list[PartitionInfo]:
         metadata = self.core.metadata
         rows = []
@@ -157,7 +153,7 @@ class ProducerFace:
         if outcome.error is not None:
             raise outcome.error.with_traceback(None)
         if not outcome.is_done:
-            reason = self.transactions().coordinator.lost_reason
+            reason = self.transactions().coordinator.trouble()
             text = f"{operation}: no answer within {seconds:g} s" + (f" ({reason})" if reason else "")
             late = TimedOut(f"{text}; call it again to wait on, or close the producer")
             raise OutcomeUnknown(late) if commits and outcome.was_sent else late

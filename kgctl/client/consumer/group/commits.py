@@ -127,7 +127,7 @@ class Commits:
     def advance(self, now_ms: int) -> None:
         self._send_all(now_ms)
         for commit in [one for one in self._open if one.deadline_ms is not None and now_ms >= one.deadline_ms]:
-            self._finish(commit, TimedOut("the commit timed out: the coordinator did not answer in time"), now_ms)
+            self._finish(commit, self._late(), now_ms)
 
     def _send_all(self, now_ms: int) -> None:
         for commit in list(self._open):
@@ -164,6 +164,9 @@ class Commits:
         self.advance(now_ms)
         return commit
 
+    def _late(self) -> TimedOut:
+        return self._membership.link.late(f"the commit of group {self._settings.group_id!r} timed out")
+
     def _expires_ms(self, commit: Commit) -> int:
         if commit.deadline_ms is not None:
             return commit.deadline_ms
@@ -182,7 +185,7 @@ class Commits:
             self._send(commit, now_ms)
             return True
         if now_ms >= self._expires_ms(commit):
-            self._finish(commit, TimedOut("the commit timed out: the coordinator of the group is not known"), now_ms)
+            self._finish(commit, self._late(), now_ms)
             return True
         return False
 
@@ -228,7 +231,7 @@ class Commits:
                 commit.retry_at_ms = now_ms + self._settings.backoff_ms(commit.attempts, self._random)
                 commit.attempts += 1
                 return
-            error = TimedOut(f"the commit timed out: {error}")
+            error = TimedOut(f"the commit of group {self._settings.group_id!r} timed out: {error}")
         self._finish(commit, error, now_ms)
 
     def _finish(self, commit: Commit, error: KgctlError | None, now_ms: int) -> None:

@@ -67,7 +67,7 @@ class CommittedOffsets:
             if not lookup.in_flight and now_ms >= lookup.retry_at_ms:
                 self._attempt(lookup, now_ms)
             if not lookup.is_done and now_ms >= lookup.deadline_ms:
-                self._finish(lookup, TimedOut("looking up committed offsets timed out"))
+                self._finish(lookup, self._late(lookup))
 
     def wake_at_ms(self) -> list[int]:
         times = [one.deadline_ms for one in self._open]
@@ -94,6 +94,10 @@ class CommittedOffsets:
             min_version=_STABLE_SINCE if self._settings.require_stable_offsets else 0,
         )
 
+    def _late(self, lookup: Lookup) -> TimedOut:
+        what = f"the lookup of the committed offsets of group {self._settings.group_id!r} timed out"
+        return self._link.late(what) if lookup.reason is None else TimedOut(f"{what}: {lookup.reason}")
+
     def _request(self, lookup: Lookup, version: int) -> Message:
         topics: dict[str, OffsetFetchRequest.Topic] = {}
         for topic, partition in sorted(lookup.partitions):
@@ -113,7 +117,8 @@ class CommittedOffsets:
         if error is None or not error.retriable:
             self._finish(lookup, error)
         elif now_ms >= lookup.deadline_ms:
-            self._finish(lookup, TimedOut(f"looking up committed offsets timed out: {error}"))
+            lookup.reason = error
+            self._finish(lookup, self._late(lookup))
         else:
             lookup.reason = error
             lookup.retry_at_ms = now_ms + self._settings.backoff_ms(lookup.attempts, self._random)

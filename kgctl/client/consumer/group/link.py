@@ -41,6 +41,16 @@ class CoordinatorLink:
         """The coordinator is known, or cannot be looked up."""
         return self._coordinator.node_id is not None or self._coordinator.error is not None
 
+    def late(self, what: str) -> TimedOut:
+        """The error of a call that the coordinator has not answered: with its address, or why it is not known or connected."""
+        node = self._coordinator.node
+        reason = self._coordinator.trouble()
+        if not reason:
+            reason = (
+                "its coordinator is not known" if node is None else f"the coordinator {node.endpoint} does not answer"
+            )
+        return TimedOut(f"{what}: {reason}")
+
     def seek(self, now_ms: int) -> bool:
         """Look the coordinator up if it is unknown; true if it is known. Raises why it cannot be looked up, then tries again."""
         self._is_wanted = True
@@ -107,7 +117,9 @@ class CoordinatorLink:
                 self._network.send(node_id, outgoing, now_ms)
             elif node_id is None:
                 self._unsent.popleft()
-                outgoing.fail(CoordinatorUnknown("the coordinator of the group is not known"), now_ms)
+                reason = self._coordinator.trouble()
+                text = "the coordinator of the group is not known"
+                outgoing.fail(CoordinatorUnknown(f"{text}: {reason}" if reason else text), now_ms)
             elif now_ms >= expires_ms:
                 self.disconnect("it could not be connected in time", now_ms)
             else:

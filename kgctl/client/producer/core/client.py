@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import dataclass, field
-from kgctl.client.net.errors import BrokerError, KgctlError, missing_partition
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut, missing_partition
 from kgctl.client.network.coordinator import Coordinator
 from kgctl.client.producer.core.accumulator import Accumulator, AccumulatorSettings, TopicQueues
 from kgctl.client.producer.core.batch import Batch, Headers, Waiting
@@ -100,6 +100,11 @@ class ProducerCore:
                 raise error
             return None
         return count
+
+    def no_metadata(self, topic: str, seconds: float) -> TimedOut:
+        """The error of a call that waited for the metadata of a topic: with what a broker said about it, or why none is reached."""
+        reason = str(self.metadata.error_of(topic) or "") or self._network.why_unreachable()
+        return TimedOut(f"topic {topic!r}: no metadata within {seconds:g} s" + (f": {reason}" if reason else ""))
 
     def available(self, topic: str) -> list[int]:
         """The partitions of the topic that have a leader."""

@@ -26,6 +26,17 @@ class State(Enum):
     FATAL = "unusable"
 
 
+# What to do in a state that does not allow a call.
+NEXT = {
+    State.UNINITIALIZED: "call init_transactions first",
+    State.INITIALIZING: "repeat init_transactions until it returns",
+    State.READY: "call begin_transaction",
+    State.IN_TRANSACTION: "call commit_transaction or abort_transaction first",
+    State.COMMITTING: "repeat commit_transaction until it returns",
+    State.ABORTING: "repeat abort_transaction until it returns",
+    State.MUST_ABORT: "call abort_transaction first",
+    State.FATAL: "close it",
+}
 BEFORE = {
     State.UNINITIALIZED: {State.READY, State.MUST_ABORT, State.INITIALIZING},
     State.INITIALIZING: {State.UNINITIALIZED, State.COMMITTING, State.ABORTING},

@@ -27,7 +27,7 @@ from kgctl.client.producer.core.errors import (
 )
 from kgctl.client.producer.core.idempotence import FATAL, code_of
 from kgctl.client.producer.core.identity import IdempotentProducer
-from kgctl.client.producer.core.states import BEFORE, State, TransactionSettings
+from kgctl.client.producer.core.states import BEFORE, NEXT, State, TransactionSettings
 from kgctl.client.producer.core.steps import (
     AddOffsets,
     AddPartitions,
@@ -110,7 +110,7 @@ class Transactions(IdempotentProducer):
 
         def start() -> Outcome:
             self._check_failure()
-            self._enter(State.INITIALIZING)
+            self._enter(State.INITIALIZING, "init_transactions")
             return self.put(InitProducerId(self))
 
         return self._call("init_transactions", start)
@@ -118,7 +118,7 @@ class Transactions(IdempotentProducer):
     def begin(self, now_ms: int) -> None:
         self._check_pending("begin_transaction")
         self._check_failure()
-        self._enter(State.IN_TRANSACTION)
+        self._enter(State.IN_TRANSACTION, "begin_transaction")
         self.is_implicit = self._has_version_2()
         self._began_ms = now_ms
 
@@ -128,9 +128,7 @@ class Transactions(IdempotentProducer):
             self._check_pending("send")
         if self.state is not State.IN_TRANSACTION:
             self._check_failure()
-            raise WrongState(
-                f"cannot send to {partition}: the producer is {self.state.value}; begin a transaction first"
-            )
+            raise self._wrong_state(f"cannot send to {partition}")
         if partition not in self.partitions and partition not in self._adding:
             (self.partitions if self.is_implicit else self._new).add(partition)
 
@@ -141,7 +139,7 @@ class Transactions(IdempotentProducer):
         self._check_pending("send_offsets_to_transaction")
         self._check_failure()
         if self.state is not State.IN_TRANSACTION:
-            raise WrongState(f"cannot send offsets: the producer is {self.state.value}; begin a transaction first")
+            raise self._wrong_state("cannot call send_offsets_to_transaction")
         if self.is_implicit:
             return self.put(CommitOffsets(self, offsets, group))
         return self.put(AddOffsets(self, offsets, group))
@@ -149,7 +147,7 @@ class Transactions(IdempotentProducer):
     def begin_commit(self) -> Outcome:
         def start() -> Outcome:
             self._check_failure()
-            self._enter(State.COMMITTING)
+            self._enter(State.COMMITTING, "commit_transaction")
             return self._end(commit=True)
 
         return self._call("commit_transaction", start)
@@ -158,7 +156,7 @@ class Transactions(IdempotentProducer):
         def start() -> Outcome:
             if self.state is not State.MUST_ABORT:
                 self._check_failure()
-            self._enter(State.ABORTING)
+            self._enter(State.ABORTING, "abort_transaction")
             self._new.clear()
             return self._end(commit=False)
 
@@ -370,12 +368,14 @@ class Transactions(IdempotentProducer):
         self.needs_bump = self._bumps_itself
         return self.fail_abortably(error)
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: State, operation: str = "continue") -> None:
         if self.state not in BEFORE[state]:
-            raise WrongState(
-                f"transactional id {self.transactional_id!r}: the producer is {self.state.value}, so it cannot be {state.value}"
-            )
+            raise self._wrong_state(f"cannot call {operation}")
         self.state = state
+
+    def _wrong_state(self, what: str) -> WrongState:
+        producer = f"the producer with transactional id {self.transactional_id!r}"
+        return WrongState(f"{what}: {producer} is {self.state.value}; {NEXT[self.state]}")
 
     def _explained(self, error: KgctlError) -> str:
         name, code = repr(self.transactional_id), code_of(error)

@@ -559,10 +559,27 @@ def test_an_unreachable_cluster_is_a_time_out_that_names_the_reason() -> None:
     with Consumer(bootstrap_servers="127.0.0.1:1") as consumer:
         consumer.assign([("t", 0)])
         assert consumer.poll(0.1) == []
-        with pytest.raises(TimedOut):
+        with pytest.raises(
+            TimedOut, match=r"the position of t-0 is not known in time: 127\.0\.0\.1:1: connection refused"
+        ):
             consumer.position(TopicPartition("t", 0), 0.2)
         with pytest.raises(KgctlError, match=r"127\.0\.0\.1:1"):
             consumer.partitions_for("t", 0.2)
+
+
+def test_a_commit_to_a_dead_broker_is_a_time_out_that_names_it() -> None:
+    from broker.local import LocalBroker
+
+    partition = TopicPartition("t", 0)
+    with LocalBroker() as broker, Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="g") as consumer:
+        consumer.assign([partition])
+        consumer.commit({partition: 1})
+        address = broker.bootstrap_servers
+        broker.kill()
+        with pytest.raises(TimedOut, match=f"the commit of group 'g' timed out: {address}: connection refused"):
+            consumer.commit({partition: 2}, 0.5)
+        with pytest.raises(TimedOut, match=f"committed offsets of group 'g' timed out: {address}: connection refused"):
+            consumer.committed([partition], 0.5)
 
 
 def test_properties_of_a_file_make_a_consumer(cluster: Cluster, write: Write) -> None:

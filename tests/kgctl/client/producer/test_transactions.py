@@ -226,6 +226,26 @@ def test_calls_out_of_order_are_refused_and_change_nothing() -> None:
         scene.transactions.begin(0)
 
 
+def test_a_call_out_of_order_names_the_call_to_make() -> None:
+    scene = Scene(transactional=True)
+    producer = "the producer with transactional id 'tx' is"
+    for what, call in (
+        ("cannot call begin_transaction", lambda: scene.transactions.begin(0)),
+        ("cannot call commit_transaction", lambda: scene.transactions.begin_commit()),
+        ("cannot send to orders-0", lambda: scene.send()),
+        ("cannot call send_offsets_to_transaction", lambda: scene.transactions.send_offsets(OFFSETS, GROUP)),
+    ):
+        with pytest.raises(WrongState) as raised:
+            call()
+        assert str(raised.value) == f"{what}: {producer} without a producer id; call init_transactions first"
+    scene.initialize()
+    with pytest.raises(WrongState, match=f"cannot call abort_transaction: {producer} ready; call begin_transaction"):
+        scene.transactions.begin_abort()
+    scene.begin()
+    with pytest.raises(WrongState, match="in a transaction; call commit_transaction or abort_transaction first"):
+        scene.transactions.begin(0)
+
+
 @pytest.mark.parametrize("commits", [True, False])
 def test_after_a_timeout_only_the_same_call_may_follow(commits: bool) -> None:
     scene = in_transaction(version_2=True)

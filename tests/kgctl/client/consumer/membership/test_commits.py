@@ -117,6 +117,41 @@ def test_a_commit_fails_if_the_coordinator_is_not_found_in_time() -> None:
     assert results == [made.error]
 
 
+TIMED_OUT = "the commit of group 'group' timed out: "
+
+
+def test_a_commit_that_times_out_names_the_node_that_refuses() -> None:
+    play = assigned()
+    play.script.down.add(play.script.endpoint(1))
+    play.script.break_node(play.script.endpoint(1))
+    made = commit_sync(play, timeout_ms=5_000)
+    play.sleep(5_000)
+    assert str(made.error) == f"{TIMED_OUT}host1:9092: connection refused"
+    made, _ = commit(play)
+    play.sleep(31_000)
+    assert str(made.error) == "the coordinator of the group is not known: host1:9092: connection refused"
+
+
+def test_a_commit_that_times_out_names_the_node_that_is_silent() -> None:
+    play = assigned()
+    made = commit_sync(play, timeout_ms=5_000)
+    play.sleep(5_000)
+    assert str(made.error) == f"{TIMED_OUT}the coordinator host1:9092 does not answer"
+
+
+def test_a_commit_that_times_out_names_the_error_of_the_lookup() -> None:
+    play = Play()
+    row = FindCoordinatorResponse.Coordinator(
+        key="group", node_id=-1, host="", port=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE
+    )
+    play.script.answers[FindCoordinatorRequest] = lambda request: FindCoordinatorResponse(coordinators=[row])
+    play.assign(TP0)
+    made = commit_sync(play, timeout_ms=5_000)
+    play.sleep(5_000)
+    assert str(made.error).startswith(f"{TIMED_OUT}group 'group': ")
+    assert "COORDINATOR_NOT_AVAILABLE" in str(made.error)
+
+
 def test_a_commit_fails_if_the_lookup_of_the_coordinator_is_refused() -> None:
     play = Play()
     row = FindCoordinatorResponse.Coordinator(

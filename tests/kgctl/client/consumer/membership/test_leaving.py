@@ -133,6 +133,18 @@ def test_a_refused_leave_is_noted(error: ErrorCode) -> None:
         assert "leaving the group failed" in play.notes[-1]
 
 
+def test_a_leave_beside_a_held_join_ends_if_the_coordinator_cannot_be_connected() -> None:
+    play = joined()
+    play.member.enforce_rebalance()
+    play.poll()
+    assert play.has(JoinGroupRequest)  # held, so the leave needs a connection of its own
+    play.script.down.add(play.script.endpoint(1))
+    unsubscribe(play)
+    play.sleep(play.settings.request_timeout_ms + 1_000)
+    assert "leaving the group failed: host1:9092: it could not be connected in time" in play.notes
+    assert play.member.is_idle
+
+
 def test_an_answer_without_members_is_a_success() -> None:
     play = joined()
     unsubscribe(play)

@@ -120,10 +120,13 @@ class CoordinatorLink:
                 reason = self._coordinator.trouble()
                 text = "the coordinator of the group is not known"
                 outgoing.fail(CoordinatorUnknown(f"{text}: {reason}" if reason else text), now_ms)
-            elif now_ms >= expires_ms:
+            elif now_ms < expires_ms:
+                return
+            elif apart is None:
                 self.disconnect("it could not be connected in time", now_ms)
             else:
-                return
+                self._unsent.popleft()
+                outgoing.fail(Unreachable(f"{apart.endpoint}: it could not be connected in time"), now_ms)
 
     def wake_at_ms(self, now_ms: int) -> list[int]:
         """When to call `advance` again."""

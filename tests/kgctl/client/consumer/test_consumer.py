@@ -571,7 +571,8 @@ def test_a_commit_to_a_dead_broker_is_a_time_out_that_names_it() -> None:
     from broker.local import LocalBroker
 
     partition = TopicPartition("t", 0)
-    with LocalBroker() as broker, Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="g") as consumer:
+    options: dict[str, Any] = {"group_id": "g", "enable_auto_commit": False}
+    with LocalBroker() as broker, Consumer(bootstrap_servers=broker.bootstrap_servers, **options) as consumer:
         consumer.assign([partition])
         consumer.commit({partition: 1})
         address = broker.bootstrap_servers

@@ -77,7 +77,7 @@ class MemberWorld(World):
         """A static leader that comes back does not see what changed while it was gone (KIP-814), so something changes again."""
         super()._calm_down()
         is_static = any(consumer.profile.instance_id is not None for consumer in self.consumers)
-        earliest = 45 * SECOND if is_static else 0
+        earliest = 90 * SECOND if is_static else 0
         self.clock.later(earliest + self.random.randrange(10 * SECOND), self._add_partitions)
 
     def _make_consumers(self) -> list[Member]:  # type: ignore[override]

@@ -83,6 +83,9 @@ class JoinAttempt:
     def advance(self, now_ms: int) -> None:
         if self._assigning is None or self.stage is not Stage.ASSIGNING:
             return
+        if self._member.generation.is_reset:
+            self._fail(Superseded("a heartbeat ended the membership before the assignment was sent"))
+            return
         try:
             assignments = self._assigning.step()
         except KgctlError as error:

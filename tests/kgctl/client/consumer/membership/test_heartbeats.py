@@ -12,6 +12,8 @@ from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
+from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.sync_group import SyncGroupRequest
 from kgctl.client.consumer.group.errors import CommitFailed, FencedInstance
 from kgctl.client.consumer.group.generation import MemberState
 from kgctl.client.consumer.group.heartbeat import Heartbeat
@@ -324,3 +326,19 @@ def test_a_member_without_a_coordinator_ends_its_membership_by_itself() -> None:
     assert play.member.state is MemberState.UNJOINED
     play.poll()
     assert play.listener.calls[-1] != ("revoked", (TP0,))
+
+
+def test_a_leader_that_is_removed_while_it_waits_for_metadata_joins_again_without_an_error() -> None:
+    play = Play()
+    play.subscribe()
+    play.poll()
+    play.script.answers[MetadataRequest] = None
+    play.answer_join(members={"me": ["test1"], "other": ["test2"]})
+    play.sleep(3_000)
+    assert not play.has(SyncGroupRequest)  # the topic of the other member is not known yet
+    play.answer_heartbeat(UNKNOWN_MEMBER_ID)
+    del play.script.answers[MetadataRequest]
+    play.script.turn()
+    assert not play.has(SyncGroupRequest)
+    play.poll()
+    assert play.request(JoinGroupRequest).message.member_id == ""

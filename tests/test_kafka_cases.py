@@ -10,13 +10,15 @@ from tests.harness.kafka_cases import CollectedTests, names, table
 COUNTS = {
     "broker/cores/fetch_sessions": 25,
     "broker/cores/groups": 677,
+    "broker/cores/telemetry": 36,
     "broker/cores/groups/assignors": 54,
     "broker/cores/transactions": 191,
     "broker/storage": 127,
-    "kgctl/client/consumer/assignors": 92,
-    "kgctl/client/consumer/fetching": 401,
-    "kgctl/client/network": 90,
-    "kgctl/client/producer": 329,
+    "kgctl/client/consumer/assignors": 93,
+    "kgctl/client/consumer/fetching": 420,
+    "kgctl/client/consumer/membership": 263,
+    "kgctl/client/network": 91,
+    "kgctl/client/producer": 346,
 }
 
 every_folder = pytest.mark.parametrize("folder", COUNTS)

@@ -19,7 +19,7 @@ from broker.protocol.messages.push_telemetry import PushTelemetryRequest
 from broker.protocol.otlp import read_metrics
 from broker.protocol.wire_types import ZERO_UUID
 from broker.server.handlers import telemetry
-from tests.broker.server.test_configs import SET, change
+from tests.broker.server.test_configs import DELETE, SET, change
 from tests.harness.authorization.clusters import connect_as, secured_broker
 from tests.harness.running import RunningBroker, until
 from tests.harness.wire_client import WireClient
@@ -84,6 +84,16 @@ def test_telemetry_is_offered_while_there_is_a_subscription(running: RunningBrok
     assert offered() == {71, 72}
     running.restart()
     assert offered() == {71, 72}
+
+
+def test_a_deleted_subscription_is_no_longer_in_force(client: WireClient) -> None:
+    subscribe(client)
+    got = subscription(client)
+    assert got.requested_metrics == ["*"]
+    deleted: list[tuple[str, int, str | None]] = [(name, DELETE, None) for name in ("metrics", "interval.ms", "match")]
+    assert change(client, METRICS, "all", *deleted) == ErrorCode.NONE
+    assert push(client, got, b"m") == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    assert subscription(client, got.client_instance_id).requested_metrics == []
 
 
 def test_subscriptions_survive_a_restart(running: RunningBroker) -> None:

@@ -96,8 +96,11 @@ def test_other_subscriptions_make_the_subscription_of_a_client_unknown() -> None
     got = clients.get()
     clients.core.subscribe([Subscription(["a."], 1000, {})])
     assert clients.push(got) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    assert clients.push(got) == THROTTLED
+    clients.core.subscribe([Subscription(["b."], 1000, {})])
     again = clients.get(got.client_instance_id)
-    assert (again.error_code, again.requested_metrics) == (FINE, ["a."])
+    assert (again.error_code, again.requested_metrics) == (FINE, ["b."])
+    assert clients.get(got.client_instance_id).error_code == THROTTLED
     assert clients.push(again) == FINE
 
 
@@ -117,8 +120,16 @@ def test_an_unknown_compression_is_refused_and_the_client_may_ask_again() -> Non
 
 def test_a_push_that_is_too_large_is_refused() -> None:
     clients = Clients(EVERYTHING)
-    assert clients.push(clients.get(), bytes(101)) == ErrorCode.TELEMETRY_TOO_LARGE
+    got = clients.get()
+    assert clients.push(got, bytes(101)) == ErrorCode.TELEMETRY_TOO_LARGE
     assert clients.pushed() == [b""]
+    assert clients.get(got.client_instance_id).error_code == THROTTLED
+
+
+def test_a_push_without_metrics_is_accepted_and_not_counted() -> None:
+    clients = Clients(EVERYTHING)
+    assert clients.push(clients.get(), b"") == FINE
+    assert [instance.push.pushes for instance in clients.core.instances()] == [0]
 
 
 @pytest.mark.parametrize("instance_id", [ZERO_UUID, bytes(15) + b"\1"])
@@ -139,7 +150,9 @@ def test_the_last_push_of_a_client_may_come_early_and_none_follows_it() -> None:
 
 def test_a_push_to_a_broker_that_does_not_know_the_instance_is_accepted() -> None:
     first, second = Clients(EVERYTHING), Clients(EVERYTHING)
-    assert second.push(first.get()) == FINE
+    got = first.get()
+    assert second.push(got) == FINE
+    assert second.get(got.client_instance_id).error_code == THROTTLED
 
 
 def test_a_client_that_connects_again_may_ask_at_once_and_keeps_its_last_push() -> None:

@@ -191,13 +191,28 @@ def plain_records(
     max_records: int = _MAX_INT32,
 ) -> bytes:
     """The decompressed records of the batch at `position`, which has this header. Raises DecodeError."""
+    if header.record_count > max_records:
+        raise DecodeError(f"a record batch has more than {max_records} records")
+    return unpack(payload_of(buffer, position, header), header, max_decompressed_bytes)
+
+
+def payload_of(buffer: Buffer, position: int, header: BatchHeader) -> bytes:
+    """A copy of the records of the batch at `position`, compressed as they are. Raises DecodeError."""
     if header.magic != 2:
         raise DecodeError(f"record format {header.magic} is not supported")
     if not HEADER_BYTES <= header.size_bytes <= len(buffer) - position:
         raise DecodeError("a record batch has a wrong length")
-    if header.record_count > max_records:
-        raise DecodeError(f"a record batch has more than {max_records} records")
-    payload = bytes(memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes])
+    return bytes(memoryview(buffer)[position + HEADER_BYTES : position + header.size_bytes])
+
+
+def check_payload(buffer: Buffer, position: int, header: BatchHeader, payload: bytes) -> bool:
+    """As `check_crc`, for a payload that was copied already."""
+    head = bytes(buffer[position + _CHECKED_FROM : position + HEADER_BYTES])
+    return bool(google_crc32c.extend(google_crc32c.value(head), payload) == header.crc)
+
+
+def unpack(payload: bytes, header: BatchHeader, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The decompressed records of a payload. Raises DecodeError."""
     plain = decompress(header.codec, payload, max_decompressed_bytes)
     if not 0 <= header.record_count <= len(plain) // _SMALLEST_RECORD_BYTES:
         raise DecodeError("a record batch has more records than bytes")

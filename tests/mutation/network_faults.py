@@ -70,8 +70,8 @@ NETWORK_FAULTS = (
     fault(
         "a large answer loses its end",
         "engine/stream.py",
-        "        if self._at == len(large):\n",
-        "        if self._at >= len(large) - 1:\n",
+        "        if self._at == self._size:\n",
+        "        if self._at >= self._size - 1:\n",
         ENGINE,
     ),
     fault(

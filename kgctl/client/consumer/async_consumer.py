@@ -116,7 +116,10 @@ class AsyncConsumer(ConsumerFace):
                 rest, self._unread = self._unread[::-1], []
                 return rest
             deadline = self._until(timeout)
-            return self._deliver(list(await self._run(lambda now: self._core.poll(self._collect, now, deadline))))
+            found = self._at_once()
+            if not found:
+                found = await self._run(lambda now: self._core.poll(self._collect, now, deadline))
+            return self._deliver(list(found))
 
     async def poll_batches(self, timeout: float = 1.0) -> list[Fetched]:
         """As `poll`, but everything that has arrived, as batches that are not decoded and not checked yet."""

@@ -124,7 +124,10 @@ class Consumer(ConsumerFace):
                 rest, self._unread = self._unread[::-1], []
                 return rest
             deadline = self._until(timeout)
-            return self._deliver(list(self._run(lambda now: self._core.poll(self._collect, now, deadline))))
+            found = self._at_once()
+            if not found:
+                found = self._run(lambda now: self._core.poll(self._collect, now, deadline))
+            return self._deliver(list(found))
 
     def poll_batches(self, timeout: float = 1.0) -> list[Fetched]:
         """As `poll`, but everything that has arrived, as batches that are not decoded and not checked yet."""

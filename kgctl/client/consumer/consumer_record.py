@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from broker.light_named_tuples import NamedTuple
-from broker.protocol.record_batch import BatchHeader, Buffer, plain_records, read_headers
+from broker.protocol.record_batch import BatchHeader, read_headers, unpack
 from broker.protocol.varints import read_varint
 from broker.protocol.wire_types import DecodeError
 
@@ -33,12 +33,10 @@ class ConsumerRecord(NamedTuple):
 _new = tuple.__new__
 
 
-def decode_batch(
-    raw: Buffer, position: int, header: BatchHeader, topic: str, partition: int, out: list[ConsumerRecord]
-) -> None:
-    """Append the records of the batch at `position` to `out`. Raises DecodeError; ignores the checksum."""
+def decode_batch(payload: bytes, header: BatchHeader, topic: str, partition: int, out: list[ConsumerRecord]) -> None:
+    """Append the records of a batch with this header and payload to `out`. Raises DecodeError; ignores the checksum."""
     try:
-        _decode(plain_records(raw, position, header), header, topic, partition, out.append)
+        _decode(unpack(payload, header), header, topic, partition, out.append)
     except (IndexError, UnicodeDecodeError) as error:
         raise DecodeError(f"record: {error}") from error
 
@@ -66,6 +64,9 @@ def _decode(data: bytes, header: BatchHeader, topic: str, partition: int, append
         first = data[at + 1]
         if first < 0x80:
             delta, at = (first >> 1) ^ -(first & 1), at + 2
+        elif (second := data[at + 2]) < 0x80:
+            folded, at = first & 0x7F | second << 7, at + 3
+            delta = (folded >> 1) ^ -(folded & 1)
         else:
             delta, at = read(data, at + 1)
         if not has_append_time:

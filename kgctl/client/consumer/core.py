@@ -137,6 +137,19 @@ class ConsumerCore:
 
     # --- records ---
 
+    def poll_at_once(self, collect: Callable[[], Sequence[T]]) -> Sequence[T] | None:
+        """What `poll` gives if it has only to collect; None: call `poll`. Without a group, for which each poll counts."""
+        if (
+            self.member is not None
+            or self.is_closed
+            or self.is_woken
+            or self.network.metadata.error is not None
+            or self.positions.has_error
+            or not self.fetches.has_data()
+        ):
+            return None
+        return collect()
+
     def poll(self, collect: Callable[[], Sequence[T]], now_ms: int, deadline_ms: int) -> Operation[Sequence[T]]:
         """What `collect` gives, as soon as it gives something; else nothing at the deadline."""
         if self.subscription.type is SubscriptionType.NONE:

@@ -239,6 +239,20 @@ class ConsumerFace:
     def _collect(self) -> list[ConsumerRecord]:
         return self._core.fetches.collect(self._settings.fetch.max_poll_records)
 
+    def _at_once(self) -> Sequence[ConsumerRecord]:
+        """What has arrived, if a poll has only to collect it. The engine has a turn if that makes room to fetch."""
+        fetches = self._core.fetches
+        with self._engine.lock:
+            before = fetches.freed
+            try:
+                return self._core.poll_at_once(self._collect) or ()
+            except BaseException:
+                before = -1
+                raise
+            finally:
+                if fetches.freed != before:
+                    self._engine.wake()
+
     def _deliver(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         """Without the lock: what the application gets of the records that were collected."""
         settings = self._settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from broker.light_dataclasses import dataclass
 from broker.protocol.messages.fetch import FetchResponse
-from broker.protocol.record_batch import BatchHeader, Record, batches, check_crc, decode_records
+from broker.protocol.record_batch import BatchHeader, Record, batches, check_payload, decode_records, payload_of
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
@@ -72,6 +72,14 @@ class Fetched:
     def checked_batches(self) -> Iterator[tuple[int, BatchHeader, bool]]:
         """Position in `raw`, header, and whether the batch may hold wanted records, for each batch before the limit.
 
+        Raises Damaged.
+        """
+        for position, header, is_wanted, _ in self.checked_payloads():
+            yield position, header, is_wanted
+
+    def checked_payloads(self) -> Iterator[tuple[int, BatchHeader, bool, bytes]]:
+        """As `checked_batches`, and the records as they are compressed: copied once, for the checksum and the caller.
+
         Control batches, batches before the offset and batches of aborted transactions hold none. Raises Damaged.
         """
         open_aborts: set[int] = set()
@@ -79,17 +87,17 @@ class Fetched:
         for position, header in self._complete_batches():
             if self.limit is not None and header.base_offset >= self.limit:
                 return
-            self._check(position, header)
+            payload = self._check(position, header)
             while ahead and ahead[-1].first_offset <= header.last_offset:
                 open_aborts.add(ahead.pop().producer_id)
             if header.is_control:
                 marker = self.decode(position, header)
                 if marker and marker[0].key == _ABORT_MARKER:
                     open_aborts.discard(header.producer_id)
-                yield position, header, False
+                yield position, header, False, payload
             else:
                 is_aborted = header.is_transactional and header.producer_id in open_aborts
-                yield position, header, header.next_offset > self.offset and not is_aborted
+                yield position, header, header.next_offset > self.offset and not is_aborted, payload
 
     def decode(self, position: int, header: BatchHeader) -> list[Record]:
         """All records of a batch. Raises Damaged."""
@@ -115,11 +123,14 @@ class Fetched:
         except DecodeError as error:
             raise Damaged(f"{self.partition}, from offset {self.offset}: {error}") from error
 
-    def _check(self, position: int, header: BatchHeader) -> None:
+    def _check(self, position: int, header: BatchHeader) -> bytes:
+        """The payload."""
         if header.magic != 2:
             raise self.damaged(header, f"record format {header.magic} (before Kafka 0.11) is not supported")
-        if self.check_crcs and not check_crc(self.raw, position, header):
+        payload = payload_of(self.raw, position, header)
+        if self.check_crcs and not check_payload(self.raw, position, header, payload):
             raise self.damaged(header, "the checksum of the batch is wrong")
+        return payload
 
 
 def fetched_row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Sequence
+from io import BytesIO
 
 from kgctl.client.net import wire
 
@@ -21,10 +22,12 @@ class Stream:
         self._socket = opened
         self._is_tls = hasattr(opened, "pending")
         self.descriptor = opened.fileno()
-        # The start of a frame whose end has not arrived.
-        self._rest = b""
-        self._large: bytearray | None = None
-        self._at = 0
+        # What was received, and how much of it is the start of a small frame whose end has not arrived.
+        self._chunk = memoryview(bytearray(_CHUNK))
+        self._rest = 0
+        # A frame whose end has not arrived: BytesIO gives its buffer away as bytes without copying it.
+        self._large: BytesIO | None = None
+        self._size = self._at = 0
         self._out: deque[memoryview] = deque()
         self.has_more = False
 
@@ -53,38 +56,43 @@ class Stream:
         return frames
 
     def _read_chunk(self, frames: list[bytes]) -> int:
-        received = self._socket.recv(_CHUNK)
-        if not received:
+        """The bytes that were read; fewer than _CHUNK: that was all."""
+        chunk, rest = self._chunk, self._rest
+        count = self._socket.recv_into(chunk[rest:] if rest else chunk)
+        if not count:
             raise EOFError
-        data = self._rest + received if self._rest else received
-        position, end = 0, len(data)
+        position, end = 0, rest + count
         while end - position >= 4:
-            size = int.from_bytes(data[position : position + 4], "big", signed=True)
+            size = int.from_bytes(chunk[position : position + 4], "big", signed=True)
             wire.check_size(size)
             after = position + 4 + size
             if after > end:
-                if size > _CHUNK:
-                    self._large = bytearray(size)
-                    self._at = end - position - 4
-                    self._large[: self._at] = data[position + 4 :]
+                if size > _CHUNK - 4:
+                    self._large, self._size, self._at = BytesIO(bytes(size)), size, end - position - 4
+                    self._large.write(chunk[position + 4 : end])
                     position = end
                 break
-            frames.append(data[position + 4 : after])
+            frames.append(bytes(chunk[position + 4 : after]))
             position = after
-        self._rest = data[position:] if position < end else b""
-        return len(received)
+        self._rest = end - position
+        if position and self._rest:
+            chunk[: self._rest] = chunk[position:end]
+        return count if end < _CHUNK else _CHUNK
 
     def _read_large(self, frames: list[bytes]) -> int:
+        """0: the rest has not arrived."""
         large = self._large
         assert large is not None
-        count = self._socket.recv_into(memoryview(large)[self._at :])
+        with large.getbuffer() as view, view[self._at :] as rest:
+            count = self._socket.recv_into(rest)
         if not count:
             raise EOFError
         self._at += count
-        if self._at == len(large):
-            frames.append(bytes(large))
+        if self._at == self._size:
+            frames.append(large.getvalue())
             self._large = None
-        return max(count, _CHUNK)
+            return _CHUNK
+        return _CHUNK if self._is_tls else 0
 
     def write(self, buffers: Sequence[bytes | memoryview]) -> None:
         """Send as much as possible at once, the rest when the socket is writable."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.protocol.compression import decompress
-from broker.protocol.record_batch import DEFAULT_MAX_DECOMPRESSED_BYTES, HEADER_BYTES, BatchHeader
+from broker.protocol.record_batch import DEFAULT_MAX_DECOMPRESSED_BYTES, BatchHeader
 from broker.protocol.varints import read_varint
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.consumer.fetched import Fetched
@@ -63,10 +63,9 @@ def record_batches(fetched: Fetched, *, headers: bool = False) -> Iterator[pa.Re
 
 
 def _wanted(fetched: Fetched) -> Iterator[_Plain]:
-    for position, header, is_wanted in fetched.checked_batches():
+    for position, header, is_wanted, packed in fetched.checked_payloads():
         if not is_wanted or not header.record_count:
             continue
-        packed = bytes(fetched.raw[position + HEADER_BYTES : position + header.size_bytes])
         try:
             records = decompress(header.codec, packed, DEFAULT_MAX_DECOMPRESSED_BYTES)
         except DecodeError as error:

@@ -15,6 +15,8 @@ class FetchBuffer:
     def __init__(self) -> None:
         self._queues: dict[TopicPartition, deque[CompletedFetch]] = {}
         self.size_bytes = 0
+        # How many answers were used up or dropped so far: each one makes room for another.
+        self.freed = 0
 
     def __bool__(self) -> bool:
         return bool(self._queues)
@@ -46,12 +48,14 @@ class FetchBuffer:
     def pop(self, partition: TopicPartition) -> None:
         """Drop the first answer of a partition, which was used up. The partition goes behind the others."""
         queue = self._queues.pop(partition)
+        self.freed += 1
         self.size_bytes -= queue.popleft().size_bytes
         if queue:
             self._queues[partition] = queue
 
     def drop(self, partition: TopicPartition) -> None:
         for one in self._queues.pop(partition, ()):
+            self.freed += 1
             self.size_bytes -= one.size_bytes
             one.drain()
 

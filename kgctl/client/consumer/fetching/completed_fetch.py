@@ -46,7 +46,7 @@ class CompletedFetch:
         self.next_offset = offset
         self.offset_epoch: int | None = None  # of the record before next_offset, once one was taken
         self.is_drained = False
-        self._batches = self.fetched.checked_batches()
+        self._batches = self.fetched.checked_payloads()
         self._ahead: list[ConsumerRecord] = []  # decoded, not taken
         self._decoded_to = offset
         self._decoded_epoch: int | None = None
@@ -106,11 +106,11 @@ class CompletedFetch:
         if found is None:
             self.is_drained = True
             return False
-        position, header, is_wanted = found
+        _, header, is_wanted, payload = found
         if is_wanted:
             before = len(out)
             try:
-                decode_batch(self.fetched.raw, position, header, self.partition.topic, self.partition.partition, out)
+                decode_batch(payload, header, self.partition.topic, self.partition.partition, out)
             except DecodeError as error:
                 del out[before:]
                 damaged = self.fetched.damaged(header, str(error))

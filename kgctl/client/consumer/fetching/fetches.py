@@ -92,6 +92,11 @@ class Fetches:
     # --- for the application ---
 
     @property
+    def freed(self) -> int:
+        """Grows when an answer was used up: there is room to fetch again."""
+        return self._buffer.freed
+
+    @property
     def lost(self) -> dict[TopicPartition, int]:
         """Offsets that their logs no longer have; whoever finds new ones takes them."""
         return self._failures.lost

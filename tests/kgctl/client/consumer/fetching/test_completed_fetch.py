@@ -103,7 +103,7 @@ def test_a_negative_length_is_damage(which: str) -> None:
     raw[61 + {"record": 0, "key": 4, "value": 6}[which]] |= 1
     out: list[ConsumerRecord] = []
     with pytest.raises(DecodeError):
-        decode_batch(bytes(raw), 0, parse_header(raw), "t", 0, out)
+        decode_batch(bytes(raw[61:]), parse_header(raw), "t", 0, out)
 
 
 def test_records_before_damage_are_taken_first_and_the_error_names_where_to_continue() -> None:

@@ -332,6 +332,7 @@ def _check_together(config: BrokerConfig) -> None:
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: "
             f"more than group.max.session.timeout.ms={config.group_max_session_timeout_ms}"
         )
+    _check_consumer_groups(config)
     if config.retention_ms == 0:
         raise ConfigError("log.retention: must be -1 (forever) or more than 0")
     if config.roll_ms < 1:
@@ -340,3 +341,29 @@ def _check_together(config: BrokerConfig) -> None:
         raise ConfigError(
             f"default.replication.factor={config.default_replication_factor}: this broker is a single node and holds one replica"
         )
+
+
+def _check_consumer_groups(config: BrokerConfig) -> None:
+    session, heartbeat = "group.consumer.{}session.timeout.ms", "group.consumer.{}heartbeat.interval.ms"
+    session_ms, heartbeat_ms = config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms
+    for name, value, least, most in (
+        (
+            session,
+            session_ms,
+            config.group_consumer_min_session_timeout_ms,
+            config.group_consumer_max_session_timeout_ms,
+        ),
+        (
+            heartbeat,
+            heartbeat_ms,
+            config.group_consumer_min_heartbeat_interval_ms,
+            config.group_consumer_max_heartbeat_interval_ms,
+        ),
+    ):
+        if not least <= value <= most:
+            limits = f"{name.format('min.')}={least} to {name.format('max.')}={most}"
+            raise ConfigError(f"{name.format('')}={value}: must be from {limits}")
+    if heartbeat_ms >= session_ms:
+        raise ConfigError(f"{heartbeat.format('')}={heartbeat_ms}: must be less than {session.format('')}={session_ms}")
+    if not config.group_consumer_assignors:
+        raise ConfigError("group.consumer.assignors: names no assignor")

@@ -139,6 +139,45 @@ class Options(SaslOptions, SecurityOptions):
         "group.max.session.timeout.ms", 1800000, "The maximum session timeout of a member."
     )
     group_max_size: int = integer("group.max.size", INT_MAX, "The maximum number of members of a group.", least=1)
+    group_coordinator_rebalance_protocols: tuple[str, ...] = words(
+        "group.coordinator.rebalance.protocols",
+        ("classic", "consumer", "streams"),
+        "The protocols of groups: classic and consumer. streams and share are accepted but ignored.",
+        choices=("classic", "consumer", "streams", "share"),
+    )
+    group_consumer_session_timeout_ms: int = integer(
+        "group.consumer.session.timeout.ms", 45000, "The session timeout of the members of consumer groups.", least=1
+    )
+    group_consumer_min_session_timeout_ms: int = integer(
+        "group.consumer.min.session.timeout.ms", 45000, "The minimum of that session timeout.", least=1
+    )
+    group_consumer_max_session_timeout_ms: int = integer(
+        "group.consumer.max.session.timeout.ms", 60000, "The maximum of that session timeout.", least=1
+    )
+    group_consumer_heartbeat_interval_ms: int = integer(
+        "group.consumer.heartbeat.interval.ms", 5000, "How often members of consumer groups send heartbeats.", least=1
+    )
+    group_consumer_min_heartbeat_interval_ms: int = integer(
+        "group.consumer.min.heartbeat.interval.ms", 5000, "The minimum of that interval.", least=1
+    )
+    group_consumer_max_heartbeat_interval_ms: int = integer(
+        "group.consumer.max.heartbeat.interval.ms", 15000, "The maximum of that interval.", least=1
+    )
+    group_consumer_max_size: int = integer(
+        "group.consumer.max.size", INT_MAX, "The maximum number of members of a consumer group.", least=1
+    )
+    group_consumer_assignors: tuple[str, ...] = words(
+        "group.consumer.assignors",
+        ("uniform", "range"),
+        "The assignors of consumer groups; the first is the default of members that do not ask for one.",
+        choices=("uniform", "range"),
+    )
+    group_consumer_regex_refresh_interval_ms: int = integer(
+        "group.consumer.regex.refresh.interval.ms",
+        600000,
+        "How often the topics of subscriptions by regular expression are looked up, if no topic is created.",
+        least=10000,
+    )
     offset_metadata_max_bytes: int = integer(
         "offset.metadata.max.bytes", 4096, "The maximum size of the metadata of a committed offset."
     )

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from broker.protocol.codec import decode
-from broker.protocol.wire_types import ARRAY, INT8, INT32, STRING, UUID, DecodeError, Message, Struct, wire
+from broker.protocol.codec import decode, encode
+from broker.protocol.wire_types import (
+    ARRAY,
+    BYTES,
+    INT8,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    DecodeError,
+    Message,
+    Struct,
+    wire,
+)
 
 _VERSION_BYTES = 2
+# The version in which values are written.
+_VALUE_VERSION = 0
+GROUP_METADATA, PARTITION_METADATA, MEMBER = 3, 4, 5
+TARGET_ASSIGNMENT, TARGET_ASSIGNMENT_MEMBER, CURRENT_ASSIGNMENT = 6, 7, 8
+REGULAR_EXPRESSION = 16
 # The version of a key says what it is; from Kafka's CoordinatorRecordType.
 KINDS = {
     3: "consumer-group-metadata",
@@ -44,7 +61,7 @@ class MemberKey(Message):
     member_id: str = wire(STRING)
 
 
-class _ExpressionKey(Message):
+class ExpressionKey(Message):
     VERSIONS = range(24)
 
     group: str = wire(STRING)
@@ -60,10 +77,21 @@ class ConsumerGroupMetadata(Message):
     VERSIONS, FLEXIBLE_SINCE = range(1), 0
 
     epoch: int = wire(INT32)
+    metadata_hash: int = wire(INT64, default=0, tag=0)
 
 
 class ConsumerGroupMember(Message):
+    """`classic_member` is what a member that still speaks the classic protocol has joined with."""
+
     VERSIONS, FLEXIBLE_SINCE = range(1), 0
+
+    class ClassicProtocol(Struct):
+        name: str = wire(STRING)
+        metadata: bytes = wire(BYTES)
+
+    class ClassicMember(Struct):
+        session_timeout_ms: int = wire(INT32)
+        supported_protocols: list[ConsumerGroupMember.ClassicProtocol] = wire(ARRAY("ClassicProtocol"))
 
     instance_id: str | None = wire(STRING, null_since=0)
     rack_id: str | None = wire(STRING, null_since=0)
@@ -73,6 +101,7 @@ class ConsumerGroupMember(Message):
     subscribed_topic_regex: str | None = wire(STRING, null_since=0)
     rebalance_timeout_ms: int = wire(INT32)
     server_assignor: str | None = wire(STRING, null_since=0)
+    classic_member: ClassicMember | None = wire(ClassicMember, default=None, null_since=0, tag=0)
 
 
 class TargetAssignment(Message):
@@ -97,6 +126,16 @@ class CurrentAssignment(Message):
     partitions_pending_revocation: list[TopicPartitions] = wire(ARRAY(TopicPartitions))
 
 
+class RegularExpression(Message):
+    """The topics that match, when they were looked up, and in which version of the metadata."""
+
+    VERSIONS, FLEXIBLE_SINCE = range(1), 0
+
+    topics: list[str] = wire(ARRAY(STRING))
+    version: int = wire(INT64)
+    timestamp: int = wire(INT64)
+
+
 _MEMBER_KEYS = (5, 7, 8, 10, 13, 14, 19, 21, 22)
 _EXPRESSION_KEYS = (16,)
 _VALUES: dict[int, type[Message]] = {
@@ -105,28 +144,47 @@ _VALUES: dict[int, type[Message]] = {
     6: TargetAssignment,
     7: TargetAssignmentMember,
     8: CurrentAssignment,
+    16: RegularExpression,
 }
 
 
 def decode_newer_key(data: bytes) -> tuple[str, Message] | None:
     """The kind of the key and the key; None for a kind that is not known. DecodeError if malformed."""
-    number = _version_of(data)
+    number = kind_of(data)
     if number not in KINDS:
         return None
-    found = MemberKey if number in _MEMBER_KEYS else _ExpressionKey if number in _EXPRESSION_KEYS else GroupKey
+    found = MemberKey if number in _MEMBER_KEYS else ExpressionKey if number in _EXPRESSION_KEYS else GroupKey
     return KINDS[number], decode(found, data, number, _VERSION_BYTES)
 
 
 def decode_newer_value(key: bytes, data: bytes) -> Message | None:
     """The value that belongs to a key, None if its format is not known. DecodeError if malformed."""
-    found = _VALUES.get(_version_of(key))
-    version = _version_of(data)
+    found = _VALUES.get(kind_of(key))
+    version = kind_of(data)
     if found is None or version not in found.VERSIONS:
         return None
     return decode(found, data, version, _VERSION_BYTES)
 
 
-def _version_of(data: bytes) -> int:
+def encode_newer_key(number: int, group: str, name: str = "") -> bytes:
+    """The key of a record of this kind; `name` is the member id or the regular expression, if its kind has one."""
+    if number in _MEMBER_KEYS:
+        return _with_version(number, MemberKey(group=group, member_id=name))
+    if number in _EXPRESSION_KEYS:
+        return _with_version(number, ExpressionKey(group=group, regular_expression=name))
+    return _with_version(number, GroupKey(group=group))
+
+
+def encode_newer_value(value: Message) -> bytes:
+    return _with_version(_VALUE_VERSION, value)
+
+
+def kind_of(data: bytes) -> int:
+    """The number that a key starts with, or the version of a value. DecodeError if it is too short."""
     if len(data) < _VERSION_BYTES:
         raise DecodeError("a key or value is shorter than its version")
     return int.from_bytes(data[:_VERSION_BYTES], "big", signed=True)
+
+
+def _with_version(version: int, message: Message) -> bytes:
+    return version.to_bytes(_VERSION_BYTES, "big") + encode(message, version)

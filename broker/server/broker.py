@@ -17,6 +17,7 @@ from broker.server.flush import Flusher
 from broker.server.group_runner import GroupRunner
 from broker.server.handlers import find_declaration
 from broker.server.listener import Listener
+from broker.server.log_topics import LogTopics
 from broker.server.resources import Resources, wall_ms
 from broker.server.router import Router
 from broker.server.throttle import Throttle
@@ -137,7 +138,9 @@ class Broker:
 
     def _recover(self) -> Resources:
         config = self._config
-        coordinator = Coordinator(config.group_settings(), _new_id, _Catalog(self._log))
+        authorizer = self._authorizer()
+        topics = LogTopics(self._log, config.broker_rack, authorizer)
+        coordinator = Coordinator(config.group_settings(), _new_id, topics)
         self.groups = GroupRunner(
             coordinator,
             self._log,
@@ -161,7 +164,7 @@ class Broker:
             self.waiters,
             self._throttle,
             self._find_transactions,
-            self._authorizer(),
+            authorizer,
             self.connections,
         )
 
@@ -261,17 +264,6 @@ class Broker:
         if again_ms is None:
             again_ms = self._log.next_sweep_ms(wall_ms())
         self._sweep_later(again_ms / 1000)
-
-
-class _Catalog:
-    """The topics, as far as the groups core uses them."""
-
-    def __init__(self, log: Log) -> None:
-        self._topics = log.topics
-
-    def partition_count(self, topic: str) -> int | None:
-        found = self._topics.get(topic)
-        return None if found is None else found.partition_count
 
 
 def _new_id() -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.topics import CountedTopics
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode
 from broker.protocol.frames import decode_request_header, response_frame
@@ -25,7 +26,7 @@ _TOPIC_ID = (1).to_bytes(16, "big")
 Reply = Callable[[bytes], None]
 
 
-class CoordinatorNode:
+class CoordinatorNode(CountedTopics):
     """Takes request frames and answers them; `changed` runs when members came or went."""
 
     def __init__(self, world: World, partitions: int, changed: Callable[[], None]) -> None:
@@ -36,8 +37,8 @@ class CoordinatorNode:
         self.member_ids: frozenset[str] = frozenset()
         self._perform(self._core.resume(world.now_ms, world.now_ms))
 
-    def partition_count(self, topic: str) -> int | None:
-        return self._partitions if topic == TOPIC else None
+    def counts(self) -> Mapping[str, int]:
+        return {TOPIC: self._partitions}
 
     def receive(self, frame: bytes, reply: Reply) -> None:
         """A request without its length; the reply is a response without its length."""

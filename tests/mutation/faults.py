@@ -624,8 +624,8 @@ FAULTS = (
     Fault(
         "a transaction commits for a fenced instance",
         "cores/groups/transactional_offsets.py",
-        "return group.check_commit(request.member_id, request.group_instance_id, generation, is_transactional=True)",
-        "return group.check_commit(request.member_id, None, generation, is_transactional=True)",
+        "instance_id = request.group_instance_id",
+        "instance_id = None",
         PENDING,
     ),
     Fault(
@@ -794,7 +794,7 @@ FAULTS = (
     Fault(
         "the metadata of a deleted group is not removed",
         "cores/groups/hard_state.py",
-        "            self.groups.pop(record.group_id, None)\n",
+        "            self.remove_group(record.group_id, keeps_offsets=record.keeps_offsets)\n",
         "            self.groups[record.group_id].metadata = None\n",
         CORE,
     ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.group import Group
-from broker.cores.groups.records import GenerationFloor, GroupMetadataTombstone, GroupRemoval, OffsetTombstone
+from broker.cores.groups.records import GroupRemoval, OffsetTombstone
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -69,7 +69,7 @@ def delete_group(step: Step, group: Group, reason: str = "") -> None:
     for removal in step.coordinator.hard.pending.removals_of_group(group.group_id):
         step.persist(removal)
     group.cancel_timers(step)
-    step.persist(GroupMetadataTombstone(group.group_id, step.wall_ms))
-    step.persist(GenerationFloor(group.group_id, None))
+    for record in group.tombstones(step.wall_ms):
+        step.persist(record)
     group.pending_event.set_cause(Cause.GROUP_DELETED, reason)
     step.emit(group, EventType.DELETED)

@@ -21,7 +21,8 @@ from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, fetch_offsets
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord, TopicRemoval
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import CoordinatorState, ExpiryCheck, GroupEffects, Step, TopicCatalog
+from broker.cores.groups.step import CoordinatorState, ExpiryCheck, GroupEffects, Step
+from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -70,6 +71,11 @@ def _transactional() -> ModuleType:
     return import_module("broker.cores.groups.transactional_offsets")
 
 
+def _consumer_groups() -> ModuleType:
+    """The tables of consumer groups, loaded when there is one."""
+    return import_module("broker.cores.groups.consumer.tables")
+
+
 class Coordinator:
     """All groups of a broker; a `Core`.
 
@@ -97,7 +103,8 @@ class Coordinator:
         self._state.hard.recovering = False
         self._state.started_ms = wall_ms
         for group in list(step.groups.values()):
-            RESUME[type(group)](step, group)
+            resume = RESUME.get(type(group)) or _consumer_groups().resume_group
+            resume(step, group)
         expiry.schedule_check(step)
         return step.effects()
 
@@ -105,7 +112,11 @@ class Coordinator:
 
     def handle(self, request: Message, context: RequestContext, now_ms: int) -> GroupEffects:
         step = Step(self._state, now_ms, context.wall_ms, context)
-        handler = HANDLERS.get(type(request)) or _transactional().HANDLERS[type(request)]
+        kind = type(request)
+        handler = HANDLERS.get(kind)
+        if handler is None:
+            module = _consumer_groups() if kind.__name__.startswith("ConsumerGroup") else _transactional()
+            handler = module.HANDLERS[kind]
         handler(step, request)
         return step.effects()
 
@@ -113,7 +124,8 @@ class Coordinator:
         step = Step(self._state, now_ms, wall_ms)
         while (key := step.timers.pop_due(now_ms)) is not None:
             kind, *arguments = key
-            TIMERS[kind](step, *arguments)
+            timer = TIMERS.get(kind) or _consumer_groups().TIMERS[kind]
+            timer(step, *arguments)
         return step.effects()
 
     def wake_at(self) -> int | None:

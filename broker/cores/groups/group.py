@@ -7,10 +7,23 @@ from typing import Any, ClassVar, TypeAlias
 
 from broker.cores import core
 from broker.cores.groups.events import PendingEvent
-from broker.cores.groups.records import OffsetCommitRecord
+from broker.cores.groups.records import OffsetCommitRecord, StateRecord
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 
 AnyStep: TypeAlias = "core.Step[Any, Any]"
+# KIP-430: the bits of read, delete, describe, describe configs and alter configs. All operations are allowed.
+ALL_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+
+
+class Committer(NamedTuple):
+    """Who commits offsets, in which generation or member epoch, and in which version of the request."""
+
+    member_id: str
+    group_instance_id: str | None
+    generation: int
+    api_version: int
+    is_transactional: bool = False
 
 
 class Group(ABC):
@@ -42,6 +55,10 @@ class Group(ABC):
             self._pending_event = PendingEvent()
         return self._pending_event
 
+    @property
+    def has_pending_event(self) -> bool:
+        return self._pending_event is not None
+
     def clear_pending_event(self) -> None:
         self._pending_event = None
 
@@ -57,10 +74,12 @@ class Group(ABC):
     def member_count(self) -> int: ...
 
     @abstractmethod
-    def check_commit(
-        self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool = False
-    ) -> ErrorCode:
+    def check_commit(self, committer: Committer) -> ErrorCode:
         """NONE if this member may commit offsets in this generation now."""
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """NONE if this member may fetch offsets in this epoch; only types with member epochs refuse any."""
+        return ErrorCode.NONE
 
     @abstractmethod
     def on_commit(self, step: AnyStep, member_id: str) -> None:
@@ -89,3 +108,7 @@ class Group(ABC):
     @abstractmethod
     def cancel_timers(self, step: AnyStep) -> None:
         """Cancel the timers that an Empty group may still have, before it is deleted."""
+
+    @abstractmethod
+    def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:
+        """The records that delete the group. `keeps_offsets`: it becomes one of another type."""

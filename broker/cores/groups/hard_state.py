@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from importlib import import_module
+from typing import Any, TypeAlias
 
 from broker.cores.core import BrokenInvariant
 from broker.cores.groups.classic.group import ClassicGroup
@@ -50,7 +51,7 @@ class HardState:
             assert isinstance(record, OffsetCommitRecord)
             self._set_offset(record)
         elif isinstance(record, PendingOffset):
-            self._find_or_create(record.group_id)
+            self.find_or_create(record.group_id)
             self.pending.put(record)
         elif isinstance(record, PendingOffsetsRemoval):
             self.pending.remove(record)
@@ -63,17 +64,16 @@ class HardState:
         elif isinstance(record, OffsetTombstone):
             self._remove_offset(record)
         elif isinstance(record, GroupMetadataTombstone):
-            self.groups.pop(record.group_id, None)
-            self.loading.pop(record.group_id, None)
+            self.remove_group(record.group_id, keeps_offsets=record.keeps_offsets)
         elif isinstance(record, TopicRemoval):
             self._remove_topic(record.topic)
         elif isinstance(record, GroupRemoval):
             self._remove_offsets(record.group_id)
-        else:
+        elif not _consumer_groups().apply(self, record):
             raise BrokenInvariant(f"{kind.__name__} is not a state record of groups")
 
     def _set_offset(self, record: OffsetCommitRecord) -> None:
-        group = self._find_or_create(record.group_id)
+        group = self.find_or_create(record.group_id)
         offsets: Offsets | None = group.offsets
         if not group.offsets_loaded and not self.recovering:
             # The end of a transaction needs no load. A load that is under way may have passed this partition.
@@ -83,7 +83,7 @@ class HardState:
 
     def expect_offsets(self, group_id: str) -> None:
         """Note that the store has offsets of this group, to be loaded before the first request that needs them."""
-        self._find_or_create(group_id).offsets_loaded = False
+        self.find_or_create(group_id).offsets_loaded = False
 
     def begin_load(self, group_id: str) -> None:
         group = self.groups.get(group_id)
@@ -134,15 +134,29 @@ class HardState:
                 self.discarded.pop()
         return bool(self.discarded)
 
-    def _find_or_create(self, group_id: str) -> Group:
+    def find_or_create(self, group_id: str) -> Group:
         """A commit to a group that does not exist creates a simple group: classic, Empty and without a protocol type."""
         group = self.groups.get(group_id)
         if group is None:
             group = self.groups[group_id] = ClassicGroup(group_id, offsets_loaded=not self.recovering)
         return group
 
+    def remove_group(self, group_id: str, *, keeps_offsets: bool) -> None:
+        """With its offsets, or only what makes it a group of its type."""
+        group = self.groups.pop(group_id, None)
+        if group is not None and keeps_offsets:
+            self.put_group(ClassicGroup(group_id, offsets_loaded=True), group)
+        else:
+            self.loading.pop(group_id, None)
+
+    def put_group(self, group: Group, former: Group | None) -> None:
+        """Add a group, which has the offsets of its former self."""
+        if former is not None:
+            group.offsets, group.offsets_loaded = former.offsets, former.offsets_loaded
+        self.groups[group.group_id] = group
+
     def _set_metadata(self, record: GroupMetadataRecord) -> None:
-        group = self._find_or_create(record.group_id)
+        group = self.find_or_create(record.group_id)
         if not isinstance(group, ClassicGroup):
             raise BrokenInvariant(f"group {record.group_id} is not a classic group")
         group.metadata = record
@@ -161,3 +175,8 @@ class HardState:
         partitions.pop(record.partition, None)
         if not partitions:
             del group.offsets[record.topic]
+
+
+def _consumer_groups() -> Any:
+    """Loaded at its first use: most brokers have no consumer groups."""
+    return import_module("broker.cores.groups.consumer.hard_state")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from broker.cores.groups.group import Group
+from broker.cores.groups.group import Committer, Group
 from broker.cores.groups.pending_offsets import GroupPending
 from broker.cores.groups.records import OffsetCommitRecord, OffsetTombstone, PendingOffset, PendingOffsetsRemoval
 from broker.cores.groups.step import Step
@@ -50,7 +50,8 @@ def _commit_topics(
 def _check_commit(step: Step, group: Group | None, request: OffsetCommitRequest) -> ErrorCode:
     generation = request.generation_id_or_member_epoch
     if group is not None:
-        return group.check_commit(request.member_id, request.group_instance_id, generation)
+        version = step.request.api_version
+        return group.check_commit(Committer(request.member_id, request.group_instance_id, generation, version))
     if generation < 0:
         return ErrorCode.NONE
     return ErrorCode.GROUP_ID_NOT_FOUND if step.request.api_version >= 9 else ErrorCode.ILLEGAL_GENERATION
@@ -114,8 +115,7 @@ def is_too_long(metadata: str, limit: int) -> bool:
 
 
 def fetch_offsets(step: Step, request: OffsetFetchRequest) -> None:
-    def fetch(group_id: str, asked: list[OffsetFetchRequest.Topic] | None) -> Any:
-        group = step.groups.get(group_id)
+    def fetch(group: Group | None, group_id: str, asked: list[OffsetFetchRequest.Topic] | None) -> Any:
         offsets: Fetchable = group.offsets if group is not None else {}
         pending = step.coordinator.hard.pending.of_group(group_id) if request.require_stable else None
         if pending is not None:
@@ -123,12 +123,16 @@ def fetch_offsets(step: Step, request: OffsetFetchRequest) -> None:
         return _fetch(offsets, asked)
 
     if step.request.api_version < 8:
-        topics: Any = fetch(request.group_id, request.topics)
+        topics: Any = fetch(step.groups.get(request.group_id), request.group_id, request.topics)
         return step.reply(OffsetFetchResponse(topics=topics), is_gradual=isinstance(topics, Gradual))
-    groups = [
-        OffsetFetchResponse.Group(group_id=asked.group_id, topics=fetch(asked.group_id, asked.topics))
-        for asked in request.groups
-    ]
+
+    def answer(asked: OffsetFetchRequest.Group) -> OffsetFetchResponse.Group:
+        group = step.groups.get(asked.group_id)
+        refused = ErrorCode.NONE if group is None else group.check_fetch(asked.member_id, asked.member_epoch)
+        topics: Any = [] if refused else fetch(group, asked.group_id, asked.topics)
+        return OffsetFetchResponse.Group(group_id=asked.group_id, topics=topics, error_code=refused)
+
+    groups = [answer(asked) for asked in request.groups]
     is_gradual = any(isinstance(group.topics, Gradual) for group in groups)
     return step.reply(OffsetFetchResponse(groups=groups), is_gradual=is_gradual)
 

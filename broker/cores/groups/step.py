@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
@@ -12,18 +12,11 @@ from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
 from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.topics import TopicCatalog
 from broker.light_dataclasses import dataclass
 from broker.timers import Timers
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
-
-
-class TopicCatalog(Protocol):
-    """The topics of the broker, as far as the coordinator needs to know them."""
-
-    def partition_count(self, topic: str) -> int | None:
-        """The number of partitions; None if the topic does not exist."""
-        ...
 
 
 class ExpiryCheck:

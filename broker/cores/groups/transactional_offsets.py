@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-from broker.cores.groups.group import Group
+from broker.cores.groups.group import Committer, Group
 from broker.cores.groups.offsets import (
     Commit,
     add_unknown,
@@ -37,18 +37,20 @@ def _commit_topics(
     step: Step, request: TxnOffsetCommitRequest, topics: list[TxnOffsetCommitRequest.Topic]
 ) -> list[TxnOffsetCommitResponse.Topic]:
     group = step.groups.get(request.group_id)
-    refused = commit_refusal(group, _check_commit(group, request), topics)
+    refused = commit_refusal(group, _check_commit(step, group, request), topics)
     return answered_topics(
         TxnOffsetCommitResponse, topics, refusing(refused) if refused else _committing(step, request)
     )
 
 
-def _check_commit(group: Group | None, request: TxnOffsetCommitRequest) -> ErrorCode:
+def _check_commit(step: Step, group: Group | None, request: TxnOffsetCommitRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     generation = request.generation_id
     if group is not None:
-        return group.check_commit(request.member_id, request.group_instance_id, generation, is_transactional=True)
+        version = step.request.api_version
+        instance_id = request.group_instance_id
+        return group.check_commit(Committer(request.member_id, instance_id, generation, version, is_transactional=True))
     return ErrorCode.NONE if generation < 0 else ErrorCode.ILLEGAL_GENERATION
 
 

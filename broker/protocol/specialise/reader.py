@@ -47,7 +47,10 @@ class ReaderSource(Generator):
             self.depth += 1
             self.line(f"{end}, p = read_uvarint(data, p)")
             self.line(f"{end} += p")
-            self.value(field.type, f"{target}.{field.name}", field.is_nullable(self.version), True)
+            if field.is_nullable(self.version) and isinstance(field.type, StructMeta):
+                self.nullable_struct(field.type, f"{target}.{field.name}", null=0)
+            else:
+                self.value(field.type, f"{target}.{field.name}", field.is_nullable(self.version), True)
             self.flush()
             self.line(f"if p != {end}: fail('tagged field {field.name} has a wrong length')")
             self.depth -= 1
@@ -69,12 +72,12 @@ class ReaderSource(Generator):
             self.struct(wire_type, name)
             self.line(f"{target} = {name}")
 
-    def nullable_struct(self, cls: StructMeta, target: str) -> None:
+    def nullable_struct(self, cls: StructMeta, target: str, null: int = -1) -> None:
         marker, name = self.fresh("n"), self.fresh("s")
         self.run.append(("b", marker))
         self.flush()
-        self.line(f"if {marker} == -1: {target} = None")
-        self.line(f"elif {marker} != 1: fail('a nullable struct starts with neither 1 nor -1')")
+        self.line(f"if {marker} == {null}: {target} = None")
+        self.line(f"elif {marker} != 1: fail('a nullable struct starts with neither 1 nor {null}')")
         self.line("else:")
         self.depth += 1
         self.struct(cls, name)

@@ -67,7 +67,11 @@ class WriterSource(Generator):
         self.line(f"{values} = []")
         for field in tagged:
             value, inner = f"{source}.{field.name}", self.fresh("inner")
-            if field.default is None:
+            is_nullable = field.is_nullable(self.version)
+            if is_nullable and isinstance(field.type, StructMeta):
+                # Its default in Kafka is an empty struct, so that null is written, too.
+                self.line("if True:")
+            elif field.default is None:
                 self.line(f"if {value} is not None:")
             else:
                 self.line(f"if {value} != {self.constant('D', field.default)}:")
@@ -75,7 +79,10 @@ class WriterSource(Generator):
             self.line(f"{inner} = []")
             self.add = self.fresh("add")
             self.line(f"{self.add} = {inner}.append")
-            self.value(field.type, value, field.is_nullable(self.version), True)
+            if is_nullable and isinstance(field.type, StructMeta):
+                self.nullable_struct(field.type, value, null=b"\0")
+            else:
+                self.value(field.type, value, is_nullable, True)
             self.flush()
             self.line(f"{inner} = join({inner})")
             self.line(f"{values} += {uvarint(field.tag or 0)!r}, uvarint(len({inner})), {inner}")
@@ -97,11 +104,11 @@ class WriterSource(Generator):
         else:
             self.struct(wire_type, source)
 
-    def nullable_struct(self, cls: StructMeta, source: str) -> None:
+    def nullable_struct(self, cls: StructMeta, source: str, null: bytes = b"\xff") -> None:
         self.flush()
         name = self.fresh("s")
         self.line(f"{name} = {source}")
-        self.line(f"if {name} is None: {self.add}(b'\\xff')")
+        self.line(f"if {name} is None: {self.add}({null!r})")
         self.line("else:")
         self.depth += 1
         self.run.append(("b", "1"))

@@ -18,6 +18,7 @@ _FAMILIES = {
     "list_offsets": (2, 23),
     "metadata": (3,),
     "groups": (8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001),
+    "consumer_groups": (68, 69),
     "find_coordinator": (10,),
     "sasl": (17, 36),
     "api_versions": (18,),

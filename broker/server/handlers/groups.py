@@ -41,7 +41,7 @@ _Loads = Callable[[Any], Sequence[str]]
 
 def groups_to_load(request: Message) -> list[str]:
     """The groups whose committed offsets must be in memory before this request runs."""
-    loads = next(declared.loads for declared in REQUESTS if declared.request is type(request))
+    loads = next((declared.loads for declared in REQUESTS if declared.request is type(request)), None)
     return [] if loads is None else list(dict.fromkeys(loads(request)))
 
 

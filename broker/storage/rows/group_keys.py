@@ -1,13 +1,14 @@
 """Ranges of keys of __consumer_offsets, as bytes: all offsets of one group are neighbours in the order of the keys.
 
-Key versions 0 and 1 are committed offsets (group, topic, partition), version 2 is group metadata (group).
+Key versions 0 and 1 are committed offsets (group, topic, partition), version 2 is group metadata (group); those from 3 to 16
+belong to groups of newer protocols.
 """
 
 from __future__ import annotations
 
 OFFSET_KEYS = b"\x00\x01"
 METADATA_KEYS = b"\x00\x02"
-AFTER_METADATA_KEYS = b"\x00\x03"
+AFTER_METADATA_KEYS = b"\x00\x11"
 
 
 def kafka_string(text: str) -> bytes:

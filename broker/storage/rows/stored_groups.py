@@ -34,7 +34,7 @@ class StoredGroups:
     # -- rows of __consumer_offsets
 
     def metadata_rows(self) -> Iterator[TopicRow]:
-        """The newest metadata row of each group that is not deleted."""
+        """The newest row of each key of a group's metadata that is not deleted."""
         self._topic.settle()
         return self._tables.newest(METADATA_KEYS, AFTER_METADATA_KEYS)
 

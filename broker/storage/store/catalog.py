@@ -22,9 +22,14 @@ class Topic:
 
 
 class Topics(Mapping[str, Topic]):
-    """Topics by name and by id."""
+    """Topics by name and by id.
+
+    `version` counts the changes since the start: topics created or deleted, or with more partitions. `created` is the version
+    when the last topic was created.
+    """
 
     def __init__(self) -> None:
+        self.version = self.created = 0
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
 
@@ -43,10 +48,16 @@ class Topics(Mapping[str, Topic]):
     def _put(self, topic: Topic) -> None:
         self._by_name[topic.name] = topic
         self._by_id[topic.topic_id] = topic
+        self._changed()
+        self.created = self.version
+
+    def _changed(self) -> None:
+        self.version += 1
 
     def _drop(self, topic: Topic) -> None:
         del self._by_name[topic.name]
         del self._by_id[topic.topic_id]
+        self._changed()
 
 
 class Catalog:
@@ -98,6 +109,7 @@ class Catalog:
             raise ValueError(f"topic {name} already has {topic.partition_count} partitions")
         self._store.execute("UPDATE topics SET partition_count = ? WHERE topic_id = ?", (total, topic.topic_id))
         topic.partition_count = total
+        self.topics._changed()
         return topic
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> Topic:

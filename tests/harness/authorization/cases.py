@@ -253,6 +253,15 @@ def _offset_delete(R: Any, version: int, world: World) -> Message:
     return R(group_id=MINE, topics=[R.Topic(name=name, partitions=rows) for name in (MINE, THEIRS)])
 
 
+def _consumer_heartbeat(R: Any, version: int, world: World) -> Message:
+    # The group is none of consumers.
+    return R(group_id=MINE, member_id=NO_MEMBER, member_epoch=1, subscribed_topic_names=[MINE])
+
+
+def _describe_consumer_groups(R: Any, version: int, world: World) -> Message:
+    return R(group_ids=[MINE, THEIRS, MY_GHOST], include_authorized_operations=True)
+
+
 def _join(R: Any, version: int, world: World) -> Message:
     # The session timeout is below the minimum.
     protocols = [R.Protocol(name="range", metadata=b"")]
@@ -527,6 +536,8 @@ _CASES = (
     Case(61, "", _describe_producers, (READ_MINE,)),
     Case(65, "", _describe_transactions, (on_transaction(O.DESCRIBE), DESCRIBE_MINE)),
     Case(66, "", _list_transactions, (on_transaction(O.DESCRIBE),)),
+    Case(68, "", _consumer_heartbeat, (READ_GROUP, DESCRIBE_MINE)),
+    Case(69, "", _describe_consumer_groups, (DESCRIBE_GROUP, on_group(O.DESCRIBE, MY_GHOST), DESCRIBE_MINE)),
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.topics import CountedTopics
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -75,13 +76,13 @@ def _short(value: Any) -> str:
 
 
 @dataclass
-class Catalog:
+class Catalog(CountedTopics):
     """The topics of a recording."""
 
     topics: dict[str, int]
 
-    def partition_count(self, topic: str) -> int | None:
-        return self.topics.get(topic)
+    def counts(self) -> Mapping[str, int]:
+        return self.topics
 
 
 @dataclass

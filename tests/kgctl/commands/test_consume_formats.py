@@ -10,7 +10,6 @@ from confluent_kafka import Consumer
 
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill, opened
-from tests.harness.reference_kafka import ReferenceKafka
 
 ALL = ["--from-beginning", "--until-end"]
 
@@ -109,9 +108,6 @@ def test_groups_of_the_newer_protocol_are_decoded(kgctl: Kgctl, cluster: Cluster
         }
     )
     consumer.subscribe([topic])
-    if not isinstance(cluster, ReferenceKafka):
-        consumer.close()
-        pytest.skip("our broker serves the classic protocol")
     assert len(consumer.consume(1, 30)) == 1
     consumer.close()
     rows = [row for row in decoded(kgctl, "offsets") if row["key"].get("group") == group]

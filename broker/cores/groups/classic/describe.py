@@ -5,13 +5,11 @@ from __future__ import annotations
 from broker.cores.groups.classic.group import ClassicGroup, find
 from broker.cores.groups.classic.member import Member
 from broker.cores.groups.classic.states import GroupState
+from broker.cores.groups.group import ALL_OPERATIONS
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest, DescribeGroupDetailsResponse
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-
-# KIP-430: the bits of read, delete, describe, describe configs and alter configs. All operations are allowed.
-ALL_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
 # The times of more commits than this would take long in one turn; the group is described without them.
 MOST_COMMITS = 10_000

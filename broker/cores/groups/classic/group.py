@@ -9,8 +9,8 @@ from broker.cores.groups.classic.member import Member, Offer, Protocols, longest
 from broker.cores.groups.classic.states import PREVIOUS, GroupState
 from broker.cores.groups.classic.subscriptions import subscribed_topics
 from broker.cores.groups.events import Cause
-from broker.cores.groups.group import AnyStep, Group
-from broker.cores.groups.records import GroupMetadataRecord
+from broker.cores.groups.group import AnyStep, Committer, Group
+from broker.cores.groups.records import GenerationFloor, GroupMetadataRecord, GroupMetadataTombstone, StateRecord
 from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 
@@ -273,9 +273,8 @@ class ClassicGroup(Group):
 
     # ---- offsets -------------------------------------------------------------------------------------------------
 
-    def check_commit(
-        self, member_id: str, group_instance_id: str | None, generation: int, *, is_transactional: bool = False
-    ) -> ErrorCode:
+    def check_commit(self, committer: Committer) -> ErrorCode:
+        member_id, group_instance_id, generation, _, is_transactional = committer
         if generation < 0 and self.state is GroupState.EMPTY:
             # A simple consumer or an admin commits without a generation. An Empty group has no members to conflict with.
             return ErrorCode.NONE
@@ -319,6 +318,9 @@ class ClassicGroup(Group):
     def cancel_timers(self, step: AnyStep) -> None:
         for member_id in self.pending_joins:
             self.end_session(step, member_id)
+
+    def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:
+        return [GroupMetadataTombstone(self.group_id, wall_ms, keeps_offsets), GenerationFloor(self.group_id, None)]
 
     # ---- subscriptions -------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from broker.cores.groups.classic.member import Member, Offer, distinct_protocols
 from broker.cores.groups.classic.replies import join_refused, joined, members_for_leader
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.events import Cause
+from broker.cores.groups.group import Group
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.join_group import JoinGroupRequest
@@ -39,10 +40,14 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
     timeout_ms = request.session_timeout_ms
     if not settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms:
         return step.reply(join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, version, member_id))
-    group = find(step.groups, request.group_id)
+    present, group = step.groups.get(request.group_id), find(step.groups, request.group_id)
     if group is None:
+        if present is not None and present.member_count:
+            return step.reply(join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, version, member_id))
         if member_id:
             return step.reply(join_refused(ErrorCode.UNKNOWN_MEMBER_ID, version, member_id))
+        if present is not None:
+            _convert(step, present)
         group = _create(step, request.group_id)
     if not _has_room(group, member_id, settings.group_max_size):
         _turn_away(step, group, member_id)
@@ -58,6 +63,13 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
     if member_id in group.pending_joins:
         return _join_with_given_id(step, group, request, offer)
     return _join_again(step, group, request, offer)
+
+
+def _convert(step: Step, group: Group) -> None:
+    """An Empty group of another type becomes a classic one, which keeps its offsets."""
+    group.cancel_timers(step)
+    for record in group.tombstones(step.wall_ms, keeps_offsets=True):
+        step.persist(record)
 
 
 def _create(step: Step, group_id: str) -> ClassicGroup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.events import GroupEvent
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
 from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.topics import CountedTopics
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
@@ -28,7 +29,7 @@ QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_chec
 
 
 @dataclass
-class World:
+class World(CountedTopics):
     settings: GroupSettings = QUICK
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
     now_ms: int = 1_000
@@ -46,8 +47,8 @@ class World:
     def __post_init__(self) -> None:
         self.start()
 
-    def partition_count(self, topic: str) -> int | None:
-        return self.topics.get(topic)
+    def counts(self) -> Mapping[str, int]:
+        return self.topics
 
     @property
     def wall_ms(self) -> int:

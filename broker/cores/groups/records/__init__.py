@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from broker.light_dataclasses import dataclass
 from broker.light_named_tuples import NamedTuple
@@ -21,6 +22,9 @@ from broker.protocol.offsets_topic import (
     encode_value,
     partition_for,
 )
+
+if TYPE_CHECKING:
+    from broker.cores.groups.records.consumer import ConsumerRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,11 @@ class GroupMetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataTombstone:
-    """The group was deleted."""
+    """The group was deleted, or becomes one of another type, which keeps its offsets."""
 
     group_id: str
     timestamp_ms: int
+    keeps_offsets: bool = False
 
 
 class OffsetCommitRecord(NamedTuple):
@@ -138,7 +143,9 @@ class GroupRemoval:
     group_id: str
 
 
-OffsetsRecord: TypeAlias = "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone"
+OffsetsRecord: TypeAlias = (
+    "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone | ConsumerRecord"
+)
 PendingRecord: TypeAlias = "PendingOffset | PendingOffsetsRemoval | PendingOffsetSuperseded"
 StateRecord: TypeAlias = "OffsetsRecord | PendingRecord | GenerationFloor | TopicRemoval | GroupRemoval"
 
@@ -152,6 +159,11 @@ class OffsetsRow(NamedTuple):
     timestamp_ms: int
 
 
+def consumer_records() -> Any:
+    """Loaded at their first use: most brokers have no consumer groups."""
+    return import_module("broker.cores.groups.records.consumer")
+
+
 def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
     """Encode a record as Kafka does; `partitions` is the partition count of `__consumer_offsets`."""
     partition = partition_for(record.group_id, partitions)
@@ -161,6 +173,9 @@ def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
     if isinstance(record, OffsetTombstone):
         key = encode_offset_key(record.group_id, record.topic, record.partition)
         return OffsetsRow(partition, key, None, record.timestamp_ms)
+    if not isinstance(record, (GroupMetadataRecord, GroupMetadataTombstone)):
+        newer_key, newer_value = consumer_records().encode(record)
+        return OffsetsRow(partition, newer_key, newer_value, record.timestamp_ms)
     value = encode_value(_group_value(record)) if isinstance(record, GroupMetadataRecord) else None
     return OffsetsRow(partition, encode_key(GroupMetadataKey(record.group_id)), value, record.timestamp_ms)
 
@@ -169,7 +184,8 @@ def from_row(key: bytes, value: bytes | None, timestamp_ms: int) -> OffsetsRecor
     """Decode a row; None for a kind of record that this version does not know. Raises DecodeError for invalid bytes."""
     name = decode_key(key)
     if name is None:
-        return None
+        found: OffsetsRecord | None = consumer_records().decode(key, value, timestamp_ms)
+        return found
     if isinstance(name, OffsetCommitKey):
         if value is None:
             return OffsetTombstone(name.group, name.topic, name.partition, timestamp_ms)

@@ -1,0 +1,88 @@
+"""The events of a consumer group: a rebalance starts with each group epoch, and ends when all members have reached their targets."""
+
+from __future__ import annotations
+
+from broker.cores.groups.consumer.group import ConsumerGroup
+from broker.cores.groups.events import ASSIGNMENT_CHARACTERS, Assignment, Cause, EventType, compact
+from broker.cores.groups.step import Step
+from broker.cores.groups.topics import TopicCatalog
+
+_TAKEN_OVER = "static member replaced"
+
+
+def note_joined(group: ConsumerGroup, member_id: str, replaced_id: str | None) -> None:
+    """A member is new, or has taken the place of another id of the same static member."""
+    pending = group.pending_event
+    pending.joined.add([member_id])
+    if replaced_id is not None:
+        pending.add_left(Cause.MEMBER_JOINED, _TAKEN_OVER, [replaced_id])
+        group.was_replaced = True
+    pending.set_cause(Cause.MEMBER_JOINED, _TAKEN_OVER if replaced_id is not None else "")
+
+
+def note_left(group: ConsumerGroup, member_id: str, cause: Cause) -> None:
+    group.pending_event.add_left(cause, "", [member_id])
+    group.pending_event.set_cause(cause, "")
+
+
+def report(step: Step, group: ConsumerGroup, generation: int) -> None:
+    """Emit the events of a step, before which the group epoch was `generation`."""
+    pending = group.pending_event if group.has_pending_event else None
+    if not group.members:
+        if group.generation != generation:
+            group.owners_reported = {}
+            group.is_rebalancing = False
+            step.emit(group, EventType.EMPTY)
+        return
+    if not generation:
+        group.owners_reported = {}
+    if group.generation != generation:
+        if pending is None or pending.cause is None:
+            group.pending_event.set_cause(Cause.SUBSCRIPTION_CHANGED, "")
+        if group.pending_event.prepare_started_ms is None:
+            group.pending_event.prepare_started_ms = step.now_ms
+        group.is_rebalancing = True
+        step.emit(group, EventType.REBALANCE_STARTED)
+    if group.is_rebalancing:
+        if group.state_name == "Stable":
+            group.is_rebalancing = group.was_replaced = False
+            moved, group.owners_reported = _moved(group)
+            assignment = _assignment(group, step.coordinator.topics)
+            step.emit(group, EventType.STABLE, partitions_moved=moved, assignment=assignment)
+    elif group.was_replaced:
+        group.was_replaced = False
+        step.emit(group, EventType.MEMBER_REPLACED)
+
+
+def _moved(group: ConsumerGroup) -> tuple[int | None, dict[tuple[bytes, int], str]]:
+    """How many partitions have another owner than when the group was last stable, or none; and who owns what now.
+
+    A static member is the same owner under every member id. None: this process has not seen the group stable before.
+    """
+    owners = {
+        (topic_id, partition): member.subscription.instance_id or member.member_id
+        for member in group.members.values()
+        for topic_id, partitions in member.current.assigned.items()
+        for partition in partitions
+    }
+    before = group.owners_reported
+    moved = None if before is None else sum(owners.get(place) != owner for place, owner in before.items())
+    return moved, owners
+
+
+def _assignment(group: ConsumerGroup, catalog: TopicCatalog) -> Assignment | None:
+    """The partitions of each member; None if they are too long for an event."""
+    room = ASSIGNMENT_CHARACTERS - len("{}")
+    if sum(len(member_id) + len('"":{},') for member_id in group.members) > room:
+        return None
+    out: dict[str, dict[str, list[int]]] = {}
+    for member in group.members.values():
+        out[member.member_id] = owned = {}
+        for topic_id, partitions in member.current.assigned.items():
+            name = catalog.topic_name(topic_id)
+            if name is not None:
+                owned[name] = sorted(partitions)
+        room -= len(compact({member.member_id: owned})) - len("{}") + len("," if len(out) > 1 else "")
+        if room < 0:
+            return None
+    return out

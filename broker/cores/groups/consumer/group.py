@@ -1,0 +1,311 @@
+"""A consumer group: its members, its target assignment, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from broker.cores.groups.consumer.member import ConsumerMember, MemberState
+from broker.cores.groups.group import AnyStep, Committer, Group
+from broker.cores.groups.records import StateRecord
+from broker.cores.groups.records.consumer import (
+    CurrentRecord,
+    GroupEpochRecord,
+    MemberRecord,
+    Owned,
+    PartitionMetadataTombstone,
+    RegexRecord,
+    ResolvedRegex,
+    Target,
+    TargetEpochRecord,
+    TargetRecord,
+)
+from broker.protocol.errors import ErrorCode
+
+# The kinds of a group's timers. A key is (kind, group id, member id), for the look-up of regular expressions (kind, group id).
+SESSION, REBALANCE, REGEX = "consumer session", "consumer rebalance", "consumer regex"
+NO_OWNER = -1
+K = TypeVar("K")
+NO_TARGET: Target = {}
+
+
+class ConsumerGroup(Group):
+    """One group of the consumer protocol.
+
+    Everything but the soft state is hard state, or follows from it; only `hard_state` changes it. `generation` is the group epoch:
+    it grows when members, subscriptions or topics change, and asks for another target assignment. `assignment_epoch` is the one of
+    the present target.
+    """
+
+    TYPE = "consumer"
+
+    __slots__ = (
+        "_settled",
+        "assignment_epoch",
+        "assignors",
+        "expressions",
+        "heartbeats_ms",
+        "is_rebalancing",
+        "matched",
+        "members",
+        "metadata_hash",
+        "named",
+        "owners",
+        "owners_reported",
+        "regex_client",
+        "regex_version",
+        "regexes",
+        "revoking",
+        "seen_version",
+        "static_members",
+        "targets",
+        "was_replaced",
+    )
+
+    def __init__(self, group_id: str, *, offsets_loaded: bool) -> None:
+        super().__init__(group_id, offsets_loaded=offsets_loaded)
+        self.protocol_type = "consumer"
+        # hard
+        self.metadata_hash = 0
+        self.assignment_epoch = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        # derived
+        self.static_members: dict[str, str] = {}  # instance id -> member id
+        self.named: dict[str, int] = {}  # topic -> how many members name it
+        self.matched: dict[str, int] = {}  # topic -> how many regular expressions it matches
+        self.expressions: dict[str, int] = {}  # regular expression -> how many members have it
+        self.assignors: dict[str, int] = {}  # name -> how many members ask for it
+        self.owners: dict[bytes, dict[int, int]] = {}  # topic id -> partition -> epoch of the member that owns it
+        self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
+        # soft
+        self.seen_version: int | None = None  # of the topics, when the metadata hash was computed
+        self.regex_version = -1  # of the topics, when this process last resolved the regular expressions
+        self.regex_client: tuple[str, str] | None = None  # principal and host for which they are being resolved
+        self.revoking: dict[str, int] = {}  # member id -> the epoch that it must leave within its rebalance timeout
+        self.heartbeats_ms: dict[str, int] = {}  # member id -> when it was last heard, on the monotonic clock
+        self.is_rebalancing = False  # an event has reported that a rebalance started, and none that it ended
+        self.was_replaced = False  # a static member has got another id, which no event has reported
+        self.owners_reported: dict[tuple[bytes, int], str] | None = None  # who owned what in the last event STABLE
+
+    # ---- states --------------------------------------------------------------------------------------------------
+
+    @property
+    def state_name(self) -> str:
+        if not self.members:
+            return "Empty"
+        if self.generation > self.assignment_epoch:
+            return "Assigning"
+        settled = self._settled.get(self.assignment_epoch, 0)
+        return "Stable" if settled == len(self.members) else "Reconciling"
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        holder = None if instance_id is None else self.static_members.get(instance_id)
+        return None if holder is None else self.members[holder]
+
+    def target_of(self, member: ConsumerMember) -> Target:
+        """The present target of a member; a static member that returns has that of its former id."""
+        instance_id = member.subscription.instance_id
+        holder = member.member_id if instance_id is None else self.static_members.get(instance_id)
+        return NO_TARGET if holder is None else self.targets.get(holder, NO_TARGET)
+
+    def owner_epoch(self, topic_id: bytes, partition: int) -> int:
+        """The epoch of the member that owns the partition or has not confirmed that it gave it up; NO_OWNER if nobody does."""
+        return self.owners.get(topic_id, {}).get(partition, NO_OWNER)
+
+    # ---- subscriptions -------------------------------------------------------------------------------------------
+
+    def subscribed_topics(self) -> Iterable[str]:
+        return self.named.keys() | self.matched.keys()
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.named or topic in self.matched
+
+    def topics_with(self, updated: ConsumerMember | None, *replaced: ConsumerMember) -> set[str]:
+        """The subscribed topics if `updated` joins and the others leave. Regular expressions that nobody keeps do not count."""
+        named, matched, _ = self._subscriptions_with(updated, replaced)
+        return set(named.keys() | matched.keys())
+
+    def is_homogeneous_with(self, updated: ConsumerMember, replaced: ConsumerMember) -> bool:
+        """Whether all members have the same subscription, as Kafka counts them, if `updated` takes the place of `replaced`."""
+        is_new = updated.member_id not in self.members and self.static_member(updated.subscription.instance_id) is None
+        return _is_homogeneous(*self._subscriptions_with(updated, (replaced,)), len(self.members) + is_new)
+
+    def is_homogeneous(self) -> bool:
+        return _is_homogeneous(self.named, self.matched, self.expressions, len(self.members))
+
+    def _subscriptions_with(
+        self, updated: ConsumerMember | None, replaced: Iterable[ConsumerMember]
+    ) -> tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int]]:
+        """The counts of named topics, matched topics and regular expressions."""
+        named, expressions = dict(self.named), dict(self.expressions)
+        for member in replaced:
+            count(named, member.subscription.topic_names, -1)
+            count(expressions, _expression(member), -1)
+        if updated is not None:
+            count(named, updated.subscription.topic_names, 1)
+            count(expressions, _expression(updated), 1)
+        matched = self.matched
+        gone = self.regexes.keys() - expressions.keys()
+        if gone:
+            matched = dict(matched)
+            for regex in gone:
+                count(matched, self.regexes[regex].topics, -1)
+        return named, matched, expressions
+
+    # ---- changes of hard state, and of what follows from it; called by `hard_state` --------------------------------
+
+    def put_member(self, member: ConsumerMember) -> None:
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._forget(before)
+        self.members[member.member_id] = member
+        subscription, current = member.subscription, member.current
+        count(self.named, subscription.topic_names, 1)
+        count(self.expressions, _expression(member), 1)
+        count(self.assignors, (subscription.server_assignor,) if subscription.server_assignor else (), 1)
+        if subscription.instance_id is not None:
+            self.static_members[subscription.instance_id] = member.member_id
+        if current.state == MemberState.STABLE:
+            count(self._settled, (current.member_epoch,), 1)
+        self._take(current.assigned, current.member_epoch)
+        self._take(current.pending_revocation, current.member_epoch)
+
+    def remove_member(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self._forget(member)
+        instance_id = member.subscription.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
+        self.revoking.pop(member_id, None)
+        self.heartbeats_ms.pop(member_id, None)
+
+    def put_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        before = self.regexes.pop(regex, None)
+        if before is not None:
+            count(self.matched, before.topics, -1)
+        if resolved is not None:
+            self.regexes[regex] = resolved
+            count(self.matched, resolved.topics, 1)
+
+    def _forget(self, member: ConsumerMember) -> None:
+        subscription, current = member.subscription, member.current
+        count(self.named, subscription.topic_names, -1)
+        count(self.expressions, _expression(member), -1)
+        count(self.assignors, (subscription.server_assignor,) if subscription.server_assignor else (), -1)
+        if current.state == MemberState.STABLE:
+            count(self._settled, (current.member_epoch,), -1)
+        self._release(current.assigned, current.member_epoch)
+        self._release(current.pending_revocation, current.member_epoch)
+
+    def _take(self, owned: Owned, epoch: int) -> None:
+        for topic_id, partitions in owned.items():
+            self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
+
+    def _release(self, owned: Owned, epoch: int) -> None:
+        for topic_id, partitions in owned.items():
+            epochs = self.owners.get(topic_id, {})
+            for partition in partitions:
+                if epochs.get(partition) == epoch:
+                    del epochs[partition]
+            if not epochs:
+                self.owners.pop(topic_id, None)
+
+    # ---- offsets and deletion ------------------------------------------------------------------------------------
+
+    def check_commit(self, committer: Committer) -> ErrorCode:
+        member_id, group_instance_id, generation, api_version, is_transactional = committer
+        if generation < 0 and not self.members:
+            return ErrorCode.NONE
+        if is_transactional and generation == -1 and not member_id and group_instance_id is None:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        is_classic = member.subscription.classic is not None
+        if not is_transactional and not is_classic and api_version < 9:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if generation == member.current.member_epoch:
+            return ErrorCode.NONE
+        return ErrorCode.ILLEGAL_GENERATION if is_classic or is_transactional else ErrorCode.STALE_MEMBER_EPOCH
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        if member_id is None and member_epoch < 0:
+            return ErrorCode.NONE
+        member = None if member_id is None else self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member_epoch == member.current.member_epoch:
+            return ErrorCode.NONE
+        is_classic = member.subscription.classic is not None
+        return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+
+    def on_commit(self, step: AnyStep, member_id: str) -> None:
+        """As in Kafka, only heartbeats renew a session."""
+
+    def check_offset_delete(self) -> ErrorCode:
+        return ErrorCode.NONE
+
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
+        return commit_timestamp_ms
+
+    def check_delete(self) -> ErrorCode:
+        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
+
+    def is_abandoned(self) -> bool:
+        return not self.members
+
+    def cancel_timers(self, step: AnyStep) -> None:
+        step.timers.cancel((REGEX, self.group_id))
+        for member_id in self.members:
+            self.cancel_timers_of(step, member_id)
+
+    def cancel_timers_of(self, step: AnyStep, member_id: str) -> None:
+        step.timers.cancel((SESSION, self.group_id, member_id))
+        step.timers.cancel((REBALANCE, self.group_id, member_id))
+
+    def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:
+        """In Kafka's order. The last one removes the group."""
+        group_id, members = self.group_id, list(self.members)
+        return [
+            *(CurrentRecord(group_id, member_id, None, wall_ms) for member_id in members),
+            *(TargetRecord(group_id, member_id, None, wall_ms) for member_id in members),
+            TargetEpochRecord(group_id, None, wall_ms),
+            *(MemberRecord(group_id, member_id, None, wall_ms) for member_id in members),
+            *(RegexRecord(group_id, regex, None, wall_ms) for regex in self.regexes),
+            PartitionMetadataTombstone(group_id, wall_ms),
+            GroupEpochRecord(group_id, None, 0, wall_ms, keeps_offsets),
+        ]
+
+
+def _expression(member: ConsumerMember) -> tuple[str, ...]:
+    regex = member.subscription.topic_regex
+    return (regex,) if regex else ()
+
+
+def _is_homogeneous(
+    named: Mapping[str, int], matched: Mapping[str, int], expressions: Mapping[str, int], members: int
+) -> bool:
+    if not expressions:
+        # A topic that only a regular expression matches counts as one that no member names.
+        return not matched.keys() - named.keys() and all(found == members for found in named.values())
+    if next(iter(expressions.values())) != members:
+        return False
+    return not named and all(found == 1 for found in matched.values())
+
+
+def count(counts: dict[K, int], keys: Iterable[K], change: int) -> None:
+    """Add to the counts of these keys; a key whose count is 0 is left out."""
+    for key in keys:
+        found = counts.get(key, 0) + change
+        if found > 0:
+            counts[key] = found
+        else:
+            counts.pop(key, None)

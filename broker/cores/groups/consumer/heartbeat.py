@@ -1,0 +1,242 @@
+"""ConsumerGroupHeartbeat, the only request by which members join, stay and leave.
+
+What a heartbeat does, once it is valid:
+
+1. The member is created or updated. If what it subscribes to has changed, or the topics have, the group epoch grows.
+2. If the group epoch is ahead of the target assignment, the assignor computes another one, for all members.
+3. The member takes the next step to its target (`reconciliation`).
+
+The answer has an assignment only if the member joins, has sent a full request, or gets another assignment than it had.
+Everything is computed first and then persisted, so that a refused heartbeat changes nothing.
+"""
+
+from __future__ import annotations
+
+from broker.cores.groups.consumer import regexes, statics
+from broker.cores.groups.consumer.changes import note_joined, report
+from broker.cores.groups.consumer.conversion import find_or_make
+from broker.cores.groups.consumer.departures import leave
+from broker.cores.groups.consumer.group import REBALANCE, SESSION, ConsumerGroup
+from broker.cores.groups.consumer.member import ConsumerMember, MemberState, new_member
+from broker.cores.groups.consumer.metadata_hash import metadata_hash
+from broker.cores.groups.consumer.reconciliation import owns_only, reconciled
+from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.consumer.target import new_target
+from broker.cores.groups.records import StateRecord
+from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord, MemberRecord, Owned, Subscription
+from broker.cores.groups.step import Step
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+LEAVE, LEAVE_STATIC = -1, -2
+
+
+def heartbeat(step: Step, request: ConsumerGroupHeartbeatRequest) -> None:
+    try:
+        _check(request, step.request.api_version, step.coordinator.settings.group_consumer_assignors)
+        answer = leave(step, request) if request.member_epoch < 0 else _beat(step, request)
+    except Refused as refused:
+        answer = ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=str(refused))
+    step.reply(answer)
+
+
+def _check(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
+    """In Kafka's order. Raises Refused."""
+    epoch = request.member_epoch
+    if version >= 1 or epoch > 0 or epoch == LEAVE:
+        _not_empty(request.member_id, "MemberId")
+    _not_empty(request.group_id, "GroupId")
+    _not_empty(request.instance_id, "InstanceId")
+    _not_empty(request.rack_id, "RackId")
+    problem = None
+    if epoch == 0:
+        if request.rebalance_timeout_ms == -1:
+            problem = "RebalanceTimeoutMs must be provided in first request."
+        elif request.topic_partitions is None or request.topic_partitions:
+            problem = "TopicPartitions must be empty when (re-)joining."
+        elif request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            problem = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+    elif epoch == LEAVE_STATIC and request.instance_id is None:
+        problem = "InstanceId can't be null."
+    elif epoch < LEAVE_STATIC:
+        problem = "MemberEpoch is invalid."
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_REQUEST, problem)
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise Refused(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
+
+
+def _not_empty(value: str | None, name: str) -> None:
+    if value is not None and not value.strip():
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
+
+
+def _beat(step: Step, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    records: list[StateRecord] = []
+    group = find_or_make(step, request.group_id, records, is_joining=request.member_epoch == 0)
+    _check_room(step, group, request.member_id)
+    member_id = request.member_id or step.coordinator.new_id()
+    member = _find_member(step, group, member_id, request, records)
+    updated = member._replace(subscription=_subscription(step, member, request))
+
+    is_bumped = group.generation == 0
+    if updated != member:
+        records.append(MemberRecord(group.group_id, member_id, updated.subscription, step.wall_ms))
+        is_bumped |= updated.subscription.topic_names != member.subscription.topic_names
+    expressions = regexes.change(step, group, member, updated, records)
+    is_bumped |= expressions.is_resolved
+
+    epoch, is_homogeneous = group.generation, group.is_homogeneous()
+    version = step.coordinator.topics.version
+    if is_bumped or group.seen_version != version:
+        is_homogeneous = group.is_homogeneous_with(updated, member)
+        hashed = metadata_hash(group.topics_with(updated, member), step.coordinator.topics)
+        if is_bumped or hashed != group.metadata_hash:
+            epoch += 1
+            records.append(GroupEpochRecord(group.group_id, epoch, hashed, step.wall_ms))
+
+    if epoch > group.assignment_epoch:
+        assignment_epoch = epoch
+        target = new_target(step, group, epoch, member, updated, is_homogeneous=is_homogeneous, records=records)
+    else:
+        assignment_epoch, target = group.assignment_epoch, group.target_of(updated)
+    before = updated
+    if not updated.is_reconciled_to(assignment_epoch):
+        updated = reconciled(updated, target, assignment_epoch, group.owner_epoch, request.topic_partitions)
+        if updated is not before:
+            records.append(CurrentRecord(group.group_id, member_id, updated.current, step.wall_ms))
+
+    former, generation = step.groups.get(request.group_id), group.generation
+    replaced = group.static_member(updated.subscription.instance_id)
+    note = None if member_id in group.members else (member_id, replaced.member_id if replaced is not None else None)
+    for record in records:
+        step.persist(record)
+    stored = step.groups[request.group_id]
+    assert isinstance(stored, ConsumerGroup)
+    if former is not None and former is not stored:
+        former.cancel_timers(step)
+    stored.seen_version = version
+    if expressions.is_refresh_due:
+        regexes.resolve_soon(step, stored)
+    _set_timers(step, stored, updated, has_moved=updated is not before)
+    if note is not None:
+        note_joined(stored, *note)
+    report(step, stored, generation)
+    return _answer(step, request, member, updated)
+
+
+def _check_room(step: Step, group: ConsumerGroup, member_id: str) -> None:
+    limit = step.coordinator.settings.group_consumer_max_size
+    if len(group.members) >= limit and member_id not in group.members:
+        raise Refused(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum capacity of {limit} members.",
+        )
+
+
+def _find_member(
+    step: Step,
+    group: ConsumerGroup,
+    member_id: str,
+    request: ConsumerGroupHeartbeatRequest,
+    records: list[StateRecord],
+) -> ConsumerMember:
+    """The member as it is before this heartbeat. Raises Refused."""
+    is_joining = request.member_epoch == 0
+    if request.instance_id is not None:
+        member = statics.find(step, group, member_id, request.instance_id, records, is_joining=is_joining)
+        if not is_joining:
+            _check_epoch(member, request)
+        return member
+    found = group.members.get(member_id)
+    if found is None:
+        if not is_joining:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+        return new_member(member_id)
+    _check_epoch(found, request)
+    return found
+
+
+def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
+    """A member may still have its previous epoch if the last answer was lost. Raises Refused."""
+    received, current = request.member_epoch, member.current
+    if received == current.member_epoch:
+        return
+    compared = "greater" if received > current.member_epoch else "smaller"
+    if (
+        compared == "smaller"
+        and received == current.previous_member_epoch
+        and owns_only(request.topic_partitions, current.assigned)
+    ):
+        return
+    raise Refused(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {compared} member epoch ({received}) than the one known by the group "
+        f"coordinator ({current.member_epoch}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _subscription(step: Step, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Subscription:
+    before, names, regex = member.subscription, request.subscribed_topic_names, request.subscribed_topic_regex
+    return before._replace(
+        instance_id=before.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=before.rack_id if request.rack_id is None else request.rack_id,
+        client_id=step.request.client_id,
+        client_host=step.request.client_host,
+        topic_names=before.topic_names if names is None else frozenset(names),
+        topic_regex=before.topic_regex if regex is None else regex,
+        rebalance_timeout_ms=before.rebalance_timeout_ms
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        server_assignor=before.server_assignor if request.server_assignor is None else request.server_assignor,
+        classic=None,
+    )
+
+
+def _set_timers(step: Step, group: ConsumerGroup, member: ConsumerMember, *, has_moved: bool) -> None:
+    settings = step.coordinator.settings
+    group.heartbeats_ms[member.member_id] = step.now_ms
+    step.timers.set(
+        (SESSION, group.group_id, member.member_id), step.now_ms + settings.group_consumer_session_timeout_ms
+    )
+    if not has_moved:
+        return
+    key = (REBALANCE, group.group_id, member.member_id)
+    if member.current.state == MemberState.UNREVOKED_PARTITIONS:
+        group.revoking[member.member_id] = member.current.member_epoch
+        step.timers.set(key, step.now_ms + max(member.subscription.rebalance_timeout_ms, 0))
+    else:
+        group.revoking.pop(member.member_id, None)
+        step.timers.cancel(key)
+
+
+def _answer(
+    step: Step, request: ConsumerGroupHeartbeatRequest, before: ConsumerMember, member: ConsumerMember
+) -> ConsumerGroupHeartbeatResponse:
+    is_full = (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and request.topic_partitions is not None
+    )
+    has_changed = before.current.assigned != member.current.assigned
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.current.member_epoch,
+        heartbeat_interval_ms=step.coordinator.settings.group_consumer_heartbeat_interval_ms,
+        assignment=_assignment(member.current.assigned) if not request.member_epoch or is_full or has_changed else None,
+    )
+
+
+def _assignment(owned: Owned) -> ConsumerGroupHeartbeatResponse.Assignment:
+    return ConsumerGroupHeartbeatResponse.Assignment(
+        topic_partitions=[
+            ConsumerGroupHeartbeatResponse.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+            for topic_id, partitions in owned.items()
+        ]
+    )

@@ -15,8 +15,7 @@ from broker.cores.groups.events import Cause
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import GroupEpochRecord, RegexRecord, ResolvedRegex
 from broker.cores.groups.step import Step
-from broker.cores.pattern_syntax import InvalidPattern
-from broker.cores.patterns import Pattern
+from broker.cores.patterns import InvalidPattern, Pattern
 from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 

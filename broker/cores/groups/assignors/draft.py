@@ -30,7 +30,7 @@ class Draft:
         self._capacities = {topic: copied_capacity(len(owned)) for topic, owned in self._partitions.items()}
 
     def add(self, topic: TopicId, partitions: Collection[int], new_set: int = NEW_SET) -> None:
-        """Add partitions; a topic that is new gets a set with so many buckets."""
+        """Add partitions; a topic that is new gets a set with this number of buckets."""
         self._grow()
         owned = self._partitions.get(topic)
         if owned is None:

@@ -14,7 +14,7 @@ Assignment: TypeAlias = "Mapping[TopicId, tuple[int, ...]]"
 """Partitions by topic. No topic has an empty tuple, and no partition is in it twice.
 
 Topics and partitions are in the order in which Kafka's hash maps iterate over them. `ConsumerGroupTargetAssignmentMember` has this
-order, too: assignments that keep the order of their records lead to the same assignments as in Kafka. Nobody but assignors
+order, too: assignments that keep the order of their records lead to the same assignments as in Kafka. Only the code of the assignors
 depends on it; an assignment is the same in any order.
 """
 
@@ -30,7 +30,7 @@ class PartitionAssignorError(Exception):
 
 
 class MemberSpec(NamedTuple):
-    """What an assignor knows of one member.
+    """What an assignor gets about one member.
 
     `subscribed` has the ids of the topics that exist and that the member subscribes to by name or by pattern; the names are in the order
     of `java_order.set_order`. Members with the same subscription may share the collection; that is faster. `assigned` is the member's part of the target assignment so far, which

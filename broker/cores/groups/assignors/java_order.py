@@ -46,12 +46,12 @@ def timeline_order(keys: Iterable[str], most: int = 0) -> list[str]:
 
 
 def ids_order(ids: Sequence[bytes], capacity: int) -> list[bytes]:
-    """Topic ids in a table with so many buckets."""
+    """Topic ids in a table with this number of buckets."""
     return _by_bucket(ids, [_spread(_id_hash(topic_id)) for topic_id in ids], capacity)
 
 
 def numbers_order(numbers: Collection[int], capacity: int) -> list[int]:
-    """Integers in a table with so many buckets."""
+    """Integers in a table with this number of buckets."""
     ordered = sorted(numbers)
     if not ordered or ordered[-1] < capacity:
         return ordered
@@ -80,7 +80,7 @@ def table_size(capacity: int) -> int:
 
 
 def grown(capacity: int, count: int) -> int:
-    """The buckets of a map that had so many, after it has grown to this number of keys."""
+    """The buckets of a map that had this number of buckets, after it has grown to this number of keys."""
     while count > capacity * 3 // 4:
         capacity *= 2
     return capacity

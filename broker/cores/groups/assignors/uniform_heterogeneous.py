@@ -21,7 +21,7 @@ from broker.cores.groups.assignors.java_order import table_size
 from broker.protocol.uuids import spelled
 
 MAX_ROUNDS = 16
-NOBODY = -1
+NO_OWNER = -1
 
 
 class Heterogeneous:
@@ -42,7 +42,7 @@ class Heterogeneous:
             count = topics.partition_count(topic)
             if count < 0:
                 raise PartitionAssignorError(f"members subscribe to topic {spelled(topic)}, which does not exist")
-            self._owners[topic] = [NOBODY] * count
+            self._owners[topic] = [NO_OWNER] * count
 
     def assign(self) -> dict[str, Assignment]:
         self._keep()
@@ -74,7 +74,7 @@ class Heterogeneous:
         without_owner = {
             topic: partitions
             for topic, owners in self._owners.items()
-            if (partitions := [partition for partition, owner in enumerate(owners) if owner == NOBODY])
+            if (partitions := [partition for partition, owner in enumerate(owners) if owner == NO_OWNER])
         }
         for topic in self._sorted(without_owner):
             ranking = Ranking(self._subscribers[topic], self._sizes)
@@ -129,7 +129,7 @@ class Heterogeneous:
 
     def _move(self, topic: TopicId, partition: int, taker: int) -> None:
         owners = self._owners[topic]
-        if owners[partition] != NOBODY:
+        if owners[partition] != NO_OWNER:
             self._draft(owners[partition]).remove(topic, (partition,))
             self._sizes[owners[partition]] -= 1
         subscribers = len(self._subscribers[topic])
@@ -178,7 +178,7 @@ class Ranking:
         return self._ranked[self._low_next - 1]
 
     def next_most(self) -> int | None:
-        """The member that gives the next partition; None if nobody has any."""
+        """The member that gives the next partition; None if no member has any."""
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
                 self._high_size = self._size_at(self._high_start - 1)  # all members of the range have been excluded

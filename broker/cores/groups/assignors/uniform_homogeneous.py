@@ -1,6 +1,6 @@
 """The `uniform` assignor for members that subscribe to the same topics.
 
-Each member keeps what it has, up to its quota: the number of partitions per member, one more for some of the first members. What nobody has
+Each member keeps what it has, up to its quota: the number of partitions per member, one more for some of the first members. What no member has
 then goes to the members with room, in their order.
 """
 
@@ -62,7 +62,7 @@ def _subscribed(members: Mapping[str, MemberSpec]) -> list[TopicId]:
 
 
 def _without_owner(members: Mapping[str, MemberSpec], counts: Mapping[TopicId, int]) -> list[tuple[TopicId, list[int]]]:
-    """The partitions that nobody has, in runs of a topic."""
+    """The partitions without an owner, in runs of a topic."""
     owned: dict[TopicId, set[int]] = {topic: set() for topic in counts}
     for member in members.values():
         for topic, partitions in member.assigned.items():

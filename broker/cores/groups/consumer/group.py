@@ -115,7 +115,7 @@ class ConsumerGroup(Group):
         return NO_TARGET if holder is None else self.targets.get(holder, NO_TARGET)
 
     def owner_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that owns the partition or has not confirmed that it gave it up; NO_OWNER if nobody does."""
+        """The epoch of the member that owns the partition or has not confirmed that it gave it up; NO_OWNER if no member does."""
         return self.owners.get(topic_id, {}).get(partition, NO_OWNER)
 
     # ---- subscriptions -------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class ConsumerGroup(Group):
         return topic in self.named or topic in self.matched
 
     def topics_with(self, updated: ConsumerMember | None, *replaced: ConsumerMember) -> set[str]:
-        """The subscribed topics if `updated` joins and the others leave. Regular expressions that nobody keeps do not count."""
+        """The subscribed topics if `updated` joins and the others leave. Regular expressions that no member keeps do not count."""
         named, matched, _ = self._subscriptions_with(updated, replaced)
         return set(named.keys() | matched.keys())
 

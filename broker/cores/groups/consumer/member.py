@@ -14,7 +14,7 @@ class MemberState:
     """How far a member is on its way to its target, with Kafka's numbers.
 
     STABLE: it has all of its target of its epoch.
-    UNREVOKED_PARTITIONS: it has been told to give up partitions, and has not confirmed it.
+    UNREVOKED_PARTITIONS: the answer to its heartbeat asks it to give up partitions, and has not confirmed it.
     UNRELEASED_PARTITIONS: it waits for partitions that other members have not given up.
     UNKNOWN: a newer coordinator has stored a state that this one does not have.
     """

@@ -1,7 +1,7 @@
 """Reconciliation: the next step of a member from what it owns to its target. It revokes before it assigns.
 
 A member goes to the epoch of the target assignment as soon as it owns nothing more that is not in its target. It gets those
-partitions of its target that nobody owns; for the others it waits.
+partitions of its target that have no owner; for the others it waits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Subscriptions by regular expression: the coordinator looks up the topics that match, and stores them.
 
-A look-up is a step of its own, soon after the heartbeat that asks for it; until then a new expression matches nothing. It resolves
+A lookup is a step of its own, soon after the heartbeat that asks for it; until then a new expression matches nothing. It resolves
 all expressions of the group, so that they cause one rebalance. Only topics that the client of that heartbeat may describe count.
 """
 
@@ -24,7 +24,7 @@ LEAST_INTERVAL_MS = 10_000
 
 
 class Change(NamedTuple):
-    """`is_resolved`: the member has changed to an expression whose topics are known. `is_refresh_due`: a look-up must follow."""
+    """`is_resolved`: the member has changed to an expression whose topics are known. `is_refresh_due`: a lookup must follow."""
 
     is_resolved: bool = False
     is_refresh_due: bool = False

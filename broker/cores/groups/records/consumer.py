@@ -46,7 +46,7 @@ class ClassicProtocols(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a member has told about itself. An empty regular expression means none."""
+    """What a member has sent about itself. An empty regular expression means none."""
 
     instance_id: str | None
     rack_id: str | None

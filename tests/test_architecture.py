@@ -62,6 +62,24 @@ def test_a_broker_without_transactions_does_not_load_their_coordinator() -> None
     assert not {module for module in loaded if "broker.cores.transactions" in module or "server.transaction" in module}
 
 
+def test_a_broker_without_consumer_groups_does_not_load_them() -> None:
+    code = (
+        "import broker.__main__, broker.server.daemon, broker.server.broker\n"
+        "from broker.server.handlers import declarations_of\n"
+        "declarations_of('groups')"
+    )
+    loaded = loaded_after(code)
+    assert "broker.cores.groups.classic.join" in loaded
+    newer = (
+        "groups.consumer",
+        "groups.assignors",
+        "records.consumer",
+        "newer_group_records",
+        "handlers.consumer_groups",
+    )
+    assert not {module for module in loaded if module.endswith(newer) or "groups.consumer." in module}
+
+
 def test_the_pytest_plugin_loads_nothing_heavy() -> None:
     assert not loaded_after("import broker.pytest_plugin") & {"asyncio", "apsw", "typer", "rich"} - loaded_after(
         "import pytest"

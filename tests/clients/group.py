@@ -51,6 +51,7 @@ class Group:
         *,
         assignor: str = "range",
         session_timeout_ms: int = 3000,
+        protocol: str = "classic",
     ) -> None:
         self.group, self.topic, self.members = group, topic, list[Member]()
         self.received: list[Received] = []
@@ -58,7 +59,7 @@ class Group:
         self._changed = threading.Condition()
         self._command = [sys.executable, "-m", "tests.clients.member", "--client", client, "--bootstrap", bootstrap]
         self._command += ["--group", group, "--topic", topic, "--assignor", assignor]
-        self._command += ["--session-timeout-ms", str(session_timeout_ms)]
+        self._command += ["--session-timeout-ms", str(session_timeout_ms), "--protocol", protocol]
 
     def __enter__(self) -> Group:
         return self

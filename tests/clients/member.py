@@ -54,6 +54,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--session-timeout-ms", required=True, type=int)
     parser.add_argument("--instance")
+    parser.add_argument("--protocol", default="classic")
     options = parser.parse_args()
 
     stopping = Stopping()
@@ -64,6 +65,7 @@ def main() -> None:
         assignor=options.assignor,
         session_timeout_ms=options.session_timeout_ms,
         instance=options.instance,
+        protocol=options.protocol,
         on_change=lambda kind, partitions: emit(kind, partitions=partitions),
     )
     consumer = client_named(options.client).member(options.bootstrap, membership)

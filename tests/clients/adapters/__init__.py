@@ -47,6 +47,7 @@ class Membership:
     assignor: str = "range"
     session_timeout_ms: int = 6000
     instance: str | None = None
+    protocol: str = "classic"  # or "consumer" (KIP-848), of which the broker decides assignor and session timeout
     isolation: str | None = None  # None: the default of the client
     on_change: OwnershipChange = field(default=lambda kind, partitions: None)
 

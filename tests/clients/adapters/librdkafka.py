@@ -194,10 +194,14 @@ def member(bootstrap: str, membership: Membership, options: Options = NO_OPTIONS
     settings: dict[str, Any] = {
         "group.id": membership.group,
         "client.id": membership.client_id,
-        "partition.assignment.strategy": membership.assignor,
-        "session.timeout.ms": membership.session_timeout_ms,
-        "heartbeat.interval.ms": membership.session_timeout_ms // 10,
+        "group.protocol": membership.protocol,
     }
+    if membership.protocol == "classic":
+        settings |= {
+            "partition.assignment.strategy": membership.assignor,
+            "session.timeout.ms": membership.session_timeout_ms,
+            "heartbeat.interval.ms": membership.session_timeout_ms // 10,
+        }
     if membership.instance is not None:
         settings["group.instance.id"] = membership.instance
     if membership.isolation is not None:

@@ -17,7 +17,7 @@ MOST_COMMITS = 10_000
 
 def describe_groups(step: Step, request: DescribeGroupsRequest) -> None:
     version = step.request.api_version
-    groups = [_describe(group_id, find(step.groups, group_id), version) for group_id in request.groups]
+    groups = [_describe(step, group_id, version) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:
@@ -25,9 +25,12 @@ def describe_groups(step: Step, request: DescribeGroupsRequest) -> None:
     step.reply(DescribeGroupsResponse(groups=groups))
 
 
-def _describe(group_id: str, group: ClassicGroup | None, version: int) -> DescribeGroupsResponse.Group:
+def _describe(step: Step, group_id: str, version: int) -> DescribeGroupsResponse.Group:
+    group = find(step.groups, group_id)
     if group is None:
-        return _absent(group_id, version)
+        is_of_other_type = group_id in step.groups
+        message = f"Group {group_id} is not a classic group." if is_of_other_type else _not_found(group_id)
+        return _absent(group_id, version, message)
     is_stable = group.state is GroupState.STABLE
     return DescribeGroupsResponse.Group(
         group_id=group_id,
@@ -48,12 +51,12 @@ def _describe(group_id: str, group: ClassicGroup | None, version: int) -> Descri
     )
 
 
-def _absent(group_id: str, version: int) -> DescribeGroupsResponse.Group:
+def _absent(group_id: str, version: int, message: str) -> DescribeGroupsResponse.Group:
     # KIP-1043: an absent group is an error from version 6 on; before, it is a group in the state Dead.
     is_error = version >= 6
     return DescribeGroupsResponse.Group(
         error_code=ErrorCode.GROUP_ID_NOT_FOUND if is_error else ErrorCode.NONE,
-        error_message=_not_found(group_id) if is_error else None,
+        error_message=message if is_error else None,
         group_id=group_id,
         group_state=GroupState.DEAD.value,
         protocol_type="",

@@ -72,15 +72,19 @@ class Client:
     epoch: int = 0
     owned: dict[bytes, list[int]] = field(default_factory=dict)
     told: dict[bytes, list[int]] = field(default_factory=dict)
+    is_unsure: bool = False  # the last answer was lost, so the next heartbeat says everything
 
     def beat(self, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """One heartbeat. Joins if the epoch is 0."""
         if self.epoch == 0:
             request = beat(self.member_id, 0, group=self.group, **{**self.fields, **fields})
+        elif self.is_unsure:
+            full = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["orders"], **self.fields, **fields}
+            request = beat(self.member_id, self.epoch, owned=self.owned, group=self.group, **full)
         else:
             owned = self.owned if self.owned != self.told else None
             request = beat(self.member_id, self.epoch, owned=owned, group=self.group, **fields)
-        self.told = self.owned
+        self.told, self.is_unsure = self.owned, False
         answer: ConsumerGroupHeartbeatResponse = self.world.answer(request, V)
         if answer.error_code == 0:
             self.epoch = answer.member_epoch

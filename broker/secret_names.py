@@ -7,7 +7,7 @@ import re
 # Kafka's configs of the type password, with any prefix, and what clients and tools call theirs. Anywhere in a name, with any case.
 PATTERN = (
     r"pass(?:w|phrase)|secret|token|credential|jaas|private|api[._-]?key|key\.pem"
-    r"|keystore\.(?:key|certificate)|truststore\.certificates"
+    r"|keystore\.(?:key|certificate)|truststore\.certificates|auth\.user\.info"
 )
 _NAMES = re.compile(rf"(?i){PATTERN}|\bsasl\.mechanism\.oauth")
 # Such a value says where a secret is, or is a number or the name of something.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import replace
@@ -72,14 +72,16 @@ def connection_at(
     return ConnectionSettings(parse(bootstrap), client_id, timeout)
 
 
-def resolved(target: Target, environ: Mapping[str, str] = os.environ) -> dict[str, str | Secret]:
-    """The connection properties with their secrets, and with paths that are valid anywhere. Raises BadContext."""
+def resolved(
+    target: Target, environ: Mapping[str, str] = os.environ, *, wanted: Callable[[str], bool] = is_connection
+) -> dict[str, str | Secret]:
+    """The wanted properties with their secrets, and with paths that are valid anywhere. Raises BadContext."""
     if target.unsafe is not None:
         raise BadContext(target.unsafe)
     found: dict[str, str | Secret] = {}
     for name, sourced in target.values.items():
         value = sourced.value
-        if not is_connection(name):
+        if not wanted(name):
             continue
         if not isinstance(value, str | Secret):
             try:

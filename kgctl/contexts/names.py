@@ -9,13 +9,25 @@ from kgctl.client.net.errors import KgctlError
 BOOTSTRAP, CLIENT_ID = "bootstrap.servers", "client.id"
 TOKEN_COMMAND = "sasl.oauthbearer.token.command"
 READ_ONLY, CONFIRM, COLOR, TIMEOUT = "read-only", "confirm", "color", "timeout"
+# The names of Confluent's clients, with the prefix that its serializers use in the properties of others.
+REGISTRY_URL, REGISTRY_USER_INFO = "schema.registry.url", "schema.registry.basic.auth.user.info"
+REGISTRY_CA, REGISTRY_CERTIFICATE = "schema.registry.ssl.ca.location", "schema.registry.ssl.certificate.location"
+REGISTRY_KEY, REGISTRY_KEY_PASSWORD = "schema.registry.ssl.key.location", "schema.registry.ssl.key.password"
+REGISTRY = (
+    REGISTRY_URL,
+    REGISTRY_USER_INFO,
+    REGISTRY_CA,
+    REGISTRY_CERTIFICATE,
+    REGISTRY_KEY,
+    REGISTRY_KEY_PASSWORD,
+)
 OWN = (READ_ONLY, CONFIRM, COLOR, TIMEOUT)
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 MAX_TIMEOUT_S = 86_400
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _SECURITY = ("security.protocol", "enable.ssl.certificate.verification")
-_PATH = re.compile(r"(ssl|sasl)\..*(\.location|\.file)")
+_PATH = re.compile(r"(schema\.registry\.)?(ssl|sasl)\..*(\.location|\.file)")
 
 
 class BadContext(KgctlError):
@@ -39,7 +51,7 @@ def is_connection(name: str) -> bool:
 def is_known(name: str) -> bool:
     from kgctl.client.net.client_properties import KNOWN_NAMES
 
-    return name in (*OWN, BOOTSTRAP, CLIENT_ID) or name in KNOWN_NAMES
+    return name in (*OWN, *REGISTRY, BOOTSTRAP, CLIENT_ID) or name in KNOWN_NAMES
 
 
 def is_path(name: str) -> bool:
@@ -53,5 +65,5 @@ def unknown(name: str) -> str:
 
     from kgctl.client.net.client_properties import KNOWN_NAMES
 
-    near = difflib.get_close_matches(name, (*OWN, BOOTSTRAP, CLIENT_ID, *KNOWN_NAMES), 1, 0.6)
+    near = difflib.get_close_matches(name, (*OWN, *REGISTRY, BOOTSTRAP, CLIENT_ID, *KNOWN_NAMES), 1, 0.6)
     return f"unknown setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")

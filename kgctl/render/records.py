@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from broker.light_dataclasses import dataclass
 from broker.protocol.record_batch import Record
+from kgctl.model.json_text import JsonText
 from kgctl.model.topic_partition import TopicPartition
 
 # (partition, records, whether the broker set their timestamps) -> text
@@ -64,7 +65,10 @@ def as_lines(options: LineOptions) -> RecordFormat:
 
 
 def as_json_lines(partition: TopicPartition, records: Sequence[Record], log_append_time: bool) -> bytes:
-    """One object per line. Keys and values that are not UTF-8 are in base64, as `key_base64` and `value_base64`."""
+    """One object per line. Keys and values that are not UTF-8 are in base64, as `key_base64` and `value_base64`.
+
+    Those that are JsonText are parts of the object.
+    """
     kind = "LogAppendTime" if log_append_time else "CreateTime"
     rows = []
     for record in records:
@@ -87,10 +91,19 @@ def as_json_lines(partition: TopicPartition, records: Sequence[Record], log_appe
 
 
 def _dumps(row: dict[str, Any]) -> str:
+    if isinstance(row.get("key"), JsonText) or isinstance(row.get("value"), JsonText):
+        fields = [
+            f'"{name}":{content.decode() if isinstance(content, JsonText) else json.dumps(content, separators=(",", ":"))}'
+            for name, content in row.items()
+        ]
+        return "{" + ",".join(fields) + "}\n"
     return json.dumps(row, separators=(",", ":")) + "\n"
 
 
 def _put(row: dict[str, Any], name: str, content: bytes | None) -> None:
+    if isinstance(content, JsonText):
+        row[name] = content
+        return
     try:
         row[name] = None if content is None else content.decode()
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ from kgctl.commands.bench.options import (
     TopicName,
 )
 from kgctl.commands.records.consume_options import Isolation
-from kgctl.commands.records.produce import Compression
+from kgctl.commands.records.produce_options import Compression
 from kgctl.commands.shared.arguments import only_one
 from kgctl.commands.shared.effects import check_change, decides_itself, shows
 from kgctl.commands.shared.help import examples

@@ -18,7 +18,7 @@ from kgctl.commands.bench.options import (
     TopicName,
     needs,
 )
-from kgctl.commands.records.produce import Acks, Compression
+from kgctl.commands.records.produce_options import Acks, Compression
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings

@@ -26,6 +26,7 @@ EPILOG = examples(
     "kgctl consume orders:0-2 payments:1 --group billing --commit sync",
     r"kgctl consume --include 'orders-.*' --format '%t %p %o %k %s\n'",
     "kgctl consume --include 'orders-.*' --group audit --notices",
+    "kgctl consume orders --schema-registry http://localhost:8081 --json",
     "kgctl consume --decode offsets --from-beginning --until-end",
     "kgctl consume --decode transactions --from-beginning --until-end --json",
 )
@@ -50,11 +51,15 @@ def consume(
     group_instance_id: options.InstanceId = None,
     assignor: options.Assignors = None,
     notices: options.Notices = False,
+    schema_registry: options.SchemaRegistryUrl = None,
+    value_format: options.ValueFormat = None,
+    key_format: options.KeyFormat = None,
+    on_undecodable: options.WhenUndecodable = None,
     max_messages: options.MaxMessages = None,
     until_end: options.UntilEnd = False,
     timeout: options.Timeout = None,
     isolation: options.IsolationLevel = options.Isolation.READ_UNCOMMITTED,
-    format_: options.Format = None,
+    format_: options.FormatText = None,
     json: options.Json = False,
     print_timestamp: options.PrintTimestamp = False,
     print_partition: options.PrintPartition = False,
@@ -85,6 +90,12 @@ def consume(
     (at most about 500). With --delivery at-most-once, the command commits each batch before it prints it: a crash may
     lose the batch, but no record is printed twice. With --commit none, the next run starts at the same place.
 
+    With --schema-registry, bytes that name a schema (a zero byte and its id in front, or a GUID in a header) become JSON:
+    Avro in the JSON encoding of its specification, Protobuf in proto3 JSON, JSON Schema as it is. At a record that cannot
+    be decoded the command ends with exit code 1, after the records before it; it names partition and offset. User and
+    TLS files of the registry are settings of the context: schema.registry.basic.auth.user.info,
+    schema.registry.ssl.ca.location.
+
     JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers. A key or value that is not
     UTF-8 is in key_base64 or value_base64.
 
@@ -97,6 +108,7 @@ def consume(
     """
     from kgctl.client.net.connector import Connector
     from kgctl.commands.records.consume_run import Run
+    from kgctl.commands.records.decoding import decoding_of
     from kgctl.commands.records.record_output import RecordOutput
     from kgctl.commands.records.record_shape import shape_of
     from kgctl.commands.records.topic_reader import TopicReader
@@ -130,6 +142,8 @@ def consume(
         record_separator=_text(record_separator, "--record-separator"),
         null=_text(null_marker, "--null-marker"),
     )
+    only_one({"--decode": decode, "--schema-registry": schema_registry})
+    decoding = decoding_of(ctx, schema_registry, key_format, value_format, on_undecodable)
     shape = shape_of(line_options, json or chosen.output in ("json", "jsonl"), format_, decode)
     began = time.monotonic()
     if timeout is None and chosen.is_timeout_given:
@@ -145,7 +159,18 @@ def consume(
         connector, consumer, source, policy, until_end=until_end, notice=note, has_rebalance_notices=notices
     )
     interruption = Interruption()
-    run = Run(reader, RecordOutput(interruption), interruption, shape, policy, max_messages, until_end, timeout, began)
+    run = Run(
+        reader,
+        RecordOutput(interruption),
+        interruption,
+        shape,
+        policy,
+        decoding,
+        max_messages,
+        until_end,
+        timeout,
+        began,
+    )
     try:
         reader.begin(opening, offset)
         run.until_done()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.client.schema_registry.kinds import Format
 from kgctl.commands.shared.arguments import not_empty
 from kgctl.commands.shared.options import parse_seconds
 
@@ -31,6 +32,12 @@ class CommitMode(StrEnum):
 class Delivery(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
     AT_MOST_ONCE = "at-most-once"
+
+
+class OnUndecodable(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+    RAW = "raw"
 
 
 def _words(kinds: type[StrEnum]) -> str:
@@ -152,6 +159,38 @@ Notices = Annotated[
     bool, typer.Option("--notices", help="Report each rebalance on stderr: partitions assigned, revoked, lost.")
 ]
 
+# --- schemas ---
+
+SchemaRegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--schema-registry",
+        metavar="URL",
+        help="Decode records to JSON with schemas of this registry. [default: with --value-format or --key-format, that"
+        " of the context]",
+    ),
+]
+ValueFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--value-format",
+        metavar=_words(Format),
+        help="Decode values that name a schema (auto), demand that all name one of a kind, or decode none (text)."
+        " [default: auto]",
+    ),
+]
+KeyFormat = Annotated[
+    Format | None, typer.Option("--key-format", metavar=_words(Format), help="The same for keys. [default: auto]")
+]
+WhenUndecodable = Annotated[
+    OnUndecodable | None,
+    typer.Option(
+        "--on-undecodable",
+        metavar=_words(OnUndecodable),
+        help="End the command at a record that cannot be decoded, leave it out, or print its bytes. [default: fail]",
+    ),
+]
+
 # --- when to stop ---
 
 MaxMessages = Annotated[int | None, typer.Option("--max-messages", min=1, metavar="N", help="Stop after N records.")]
@@ -168,7 +207,7 @@ Timeout = Annotated[
 
 # --- how to print ---
 
-Format = Annotated[
+FormatText = Annotated[
     str | None,
     typer.Option("--format", metavar="FORMAT", help=r"Print records so, as kcat does: '%t %p %o %k %s\n'."),
 ]

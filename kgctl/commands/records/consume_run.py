@@ -10,6 +10,8 @@ from broker.light_named_tuples import NamedTuple
 from broker.protocol.record_batch import Record
 from kgctl.client.consumer.fetched import Damaged, Fetched, ReadBatch
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, TimedOut
+from kgctl.client.schema_registry.decoder import Undecodable
+from kgctl.commands.records.decoding import Decode
 from kgctl.commands.records.offset_commits import COMMIT_SECONDS, CommitPolicy, When
 from kgctl.commands.records.record_output import RecordOutput
 from kgctl.commands.records.topic_reader import CLOSE_SECONDS, TopicReader
@@ -23,11 +25,12 @@ _RECORDS_PER_COMMIT = 500
 
 
 class _Part(NamedTuple):
-    """The records of a batch that are wanted; reading continues at `next_offset`."""
+    """The records of a batch that are wanted; reading continues at `next_offset`, or ends there with the error."""
 
     batch: ReadBatch
     records: list[Record]
     next_offset: int
+    error: Undecodable | None = None
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class Run:
     interruption: Interruption
     shape: RecordFormat
     policy: CommitPolicy
+    decode: Decode | None
     max_messages: int | None
     until_end: bool
     timeout: float | None
@@ -74,6 +78,8 @@ class Run:
                 before = self.printed
                 if not self._deliver(portion):
                     break
+                if portion[-1].error is not None:
+                    raise portion[-1].error
                 last = time.monotonic() if self.printed > before else last
                 if self.printed == self.max_messages or self.interruption.requested:
                     return
@@ -95,9 +101,9 @@ class Run:
                     portion.append(part)
                     taken += len(part.records)
                     is_last = self.max_messages is not None and self.printed + taken >= self.max_messages
-                    if taken >= enough or is_last:
+                    if taken >= enough or is_last or part.error is not None:
                         yield portion
-                        if is_last:
+                        if is_last or part.error is not None:
                             return
                         portion, taken = [], 0
         except Damaged:
@@ -109,9 +115,25 @@ class Run:
 
     def _part(self, batch: ReadBatch, taken: int) -> _Part:
         room = len(batch.records) if self.max_messages is None else self.max_messages - self.printed - taken
+        if self.decode is not None:
+            return self._decoded(batch, room, self.decode)
         records = batch.records[:room]
         is_whole = len(records) == len(batch.records)
         return _Part(batch, records, batch.next_offset if is_whole else records[-1].offset + 1)
+
+    @staticmethod
+    def _decoded(batch: ReadBatch, room: int, decode: Decode) -> _Part:
+        records: list[Record] = []
+        for record in batch.records:
+            if len(records) == room:
+                return _Part(batch, records, record.offset)
+            try:
+                decoded = decode(batch.partition, record)
+            except Undecodable as error:
+                return _Part(batch, records, record.offset, error)
+            if decoded is not None:
+                records.append(decoded)
+        return _Part(batch, records, batch.next_offset)
 
     def _deliver(self, portion: list[_Part]) -> bool:
         """Print and commit, in the order of the policy. False: nothing is printed, and the records arrive again."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.producer.records import Headers, OutgoingRecord
+from kgctl.model.json_text import JsonText
 
 LineReader: TypeAlias = Callable[[bytes, int], OutgoingRecord]
 
@@ -62,11 +63,12 @@ def read_values(key_separator: bytes | None = None, null_marker: bytes | None = 
     return read
 
 
-def read_json(text: bytes, line: int) -> OutgoingRecord:
+def read_json(text: bytes, line: int, *, as_json: Collection[str] = ()) -> OutgoingRecord:
     """Read one JSON object: value (or value_base64), optionally key (key_base64), headers, partition, timestamp.
 
     A string is used as it is, null is null, anything else is written as compact JSON. `topic`, `offset` and
-    `timestamp_type` are ignored, so that the output of `kgctl consume --json` can be read.
+    `timestamp_type` are ignored, so that the output of `kgctl consume --json` can be read. The fields `as_json` are JSON
+    that is encoded later: strings, too, are written as JSON, and all but null is JsonText.
     """
     try:
         row = json.loads(text, parse_constant=_refuse_constant)
@@ -84,8 +86,8 @@ def read_json(text: bytes, line: int) -> OutgoingRecord:
     if "value" not in row and "value_base64" not in row:
         raise BadLine(line, "value or value_base64 is missing (null makes a tombstone)")
     return OutgoingRecord(
-        value=_content(row, "value", line),
-        key=_content(row, "key", line),
+        value=_content(row, "value", line, "value" in as_json),
+        key=_content(row, "key", line, "key" in as_json),
         headers=_headers(row.get("headers"), line),
         partition=_whole_number(row, "partition", line),
         timestamp_ms=_whole_number(row, "timestamp", line),
@@ -113,7 +115,7 @@ _FIELDS = frozenset(
 )
 
 
-def _content(row: Mapping[str, Any], name: str, line: int) -> bytes | None:
+def _content(row: Mapping[str, Any], name: str, line: int, as_json: bool = False) -> bytes | None:
     encoded = row.get(f"{name}_base64")
     if encoded is not None:
         if row.get(name) is not None:
@@ -125,12 +127,12 @@ def _content(row: Mapping[str, Any], name: str, line: int) -> bytes | None:
     content = row.get(name)
     if content is None:
         return None
-    if not isinstance(content, str):
+    if as_json or not isinstance(content, str):
         try:
             content = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         except ValueError as error:
             raise BadLine(line, f"a number in {name} is too large; write it as text") from error
-    return _utf8(content, name, line)
+    return JsonText(_utf8(content, name, line)) if as_json else _utf8(content, name, line)
 
 
 def _utf8(text: str, name: str, line: int) -> bytes:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.client.net.connector import ConnectionSettings
     from kgctl.client.net.tracing import Trace
+    from kgctl.client.schema_registry.settings import RegistrySettings
     from kgctl.contexts.handover import PortableSettings
     from kgctl.contexts.target import Given, Target
     from kgctl.model.failure import RowError
@@ -75,6 +76,12 @@ class Settings:
 
         found = connection_to(self.target(), timeout=self.timeout if self.is_timeout_given else None)
         return self._warned(found if self.trace is None else replace(found, trace=self.trace))
+
+    def registry(self, url: str | None) -> RegistrySettings:
+        """The schema registry at `url`, or that of the chosen cluster's context. Raises BadContext."""
+        from kgctl.contexts.registry import registry_of
+
+        return registry_of(self.target(), url, timeout=self.timeout if self.is_timeout_given else None)
 
     def portable_connection(self) -> PortableSettings:
         """The same for a process that this one starts."""

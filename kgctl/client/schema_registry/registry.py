@@ -52,7 +52,7 @@ class Registry:
         self._url = settings.url
         options = _options(settings)
         try:
-            # Its cache does not tell formats apart.
+            # Its cache does not distinguish formats.
             self._clients = {serialized: library.SchemaRegistryClient(options) for serialized in (False, True)}
         except (OSError, ssl.SSLError, ValueError) as error:
             raise BadRegistry(f"schema registry {self._url}: {error}") from None

@@ -29,5 +29,5 @@ class RegistrySettings:
             if parts.username is not None or parts.password is not None:
                 raise BadRegistry(
                     "the URL of the schema registry has a user: set schema.registry.basic.auth.user.info in a context or"
-                    " in a file for --command-config, so that nobody else sees the password"
+                    " in a file for --command-config, to keep the password private"
                 )

@@ -10,7 +10,7 @@ from kgctl.client.net.read_only import ReadOnly, check_reads
 READS = """
     ApiVersions ConsumerGroupDescribe DescribeAcls DescribeBroker DescribeClientQuotas DescribeClients DescribeCluster
     DescribeConfigs DescribeGroupDetails DescribeGroups DescribeLogDirs DescribeProducers DescribeTelemetry
-    DescribeTopicPartitions DescribeTransactions
+    DescribeShareGroupOffsets DescribeTopicPartitions DescribeTransactions
     DescribeUserScramCredentials Fetch FindCoordinator ListConfigResources ListGroups ListOffsets ListTransactions
     Metadata OffsetFetch OffsetForLeaderEpoch SaslAuthenticate SaslHandshake ShareGroupDescribe
 """

@@ -34,7 +34,6 @@ from broker.server.failures import (
 )
 from broker.server.log_file import leave_stderr, start_logging
 from broker.server.preparation import first_users, load_tls, local_security, metrics_endpoint, prepare_data_dir
-from broker.server.starter import await_confirmation, end_with_starter
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,6 +77,8 @@ class Settings:
 def run(settings: Settings) -> int:
     """Run until a signal, the end of the parent or a failure. Returns the exit code."""
     if settings.starter:
+        from broker.server.starter import end_with_starter
+
         end_with_starter()
     os.umask(0o077)
     start = _Start(settings)
@@ -300,6 +301,8 @@ class _Program:
         if self._settings.parent is not None:
             self._watch_parent(loop)
         if self._settings.starter:
+            from broker.server.starter import await_confirmation
+
             await_confirmation(loop, self._end_for)
         gc.freeze()
         gc.enable()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.counted_topics import CountedTopics
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.topics import CountedTopics
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode
 from broker.protocol.frames import decode_request_header, response_frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import RequestContext
 from broker.cores.groups import expiry
@@ -22,7 +22,6 @@ from broker.cores.groups.offsets import commit_offsets, delete_offsets, fetch_of
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord, TopicRemoval
 from broker.cores.groups.settings import GroupSettings
 from broker.cores.groups.step import CoordinatorState, ExpiryCheck, GroupEffects, Step
-from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -37,6 +36,9 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceRequest
 from broker.protocol.wire_types import Message
 from broker.timers import Timers
+
+if TYPE_CHECKING:
+    from broker.cores.groups.topics import TopicCatalog
 
 # Every request that the coordinator handles.
 HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {

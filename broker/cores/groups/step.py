@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
@@ -12,9 +12,11 @@ from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.topics import TopicCatalog
 from broker.light_dataclasses import dataclass
 from broker.timers import Timers
+
+if TYPE_CHECKING:
+    from broker.cores.groups.topics import TopicCatalog
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
 

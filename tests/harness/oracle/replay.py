@@ -18,8 +18,8 @@ from typing import Any
 
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.counted_topics import CountedTopics
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.topics import CountedTopics
 from broker.protocol.api_keys import APIS
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest

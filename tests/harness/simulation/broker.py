@@ -9,7 +9,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.records import OffsetCommitRecord
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.step import TopicCatalog
+from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.wire_types import Message
 from broker.server.exchange import Exchange
 from broker.server.flush import Flusher

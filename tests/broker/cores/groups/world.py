@@ -9,10 +9,10 @@ from typing import Any
 from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.counted_topics import CountedTopics
 from broker.cores.groups.events import GroupEvent
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, StateRecord, from_row
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.groups.topics import CountedTopics
 from broker.protocol.codec import decode, encode
 from broker.protocol.messages.heartbeat import HeartbeatRequest
 from broker.protocol.messages.join_group import JoinGroupRequest

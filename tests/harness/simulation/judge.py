@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.cores.core import Effects, RequestContext
-from broker.cores.groups.classic.group import ClassicGroup
+from broker.cores.groups.classic.group import SESSION, ClassicGroup
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.expiry import EXPIRY
 from broker.cores.groups.records import GenerationFloor, GroupRemoval, OffsetTombstone
@@ -84,6 +84,7 @@ class Judge:
         self._floors: dict[str, int] = {}
         self._sent_here: dict[Life, int] = {}  # like _sent, for the present broker
         self._heard_ms: dict[tuple[str, str], int] = {}
+        self._sessions_due: dict[tuple[str, ...], int] = {}
 
     def recovered(self) -> None:
         """A broker has recovered: everything that was acknowledged is there, and it continues where the log ends."""
@@ -311,8 +312,9 @@ class Judge:
     def due(self) -> None:
         """Timers are about to run."""
         broker = self._world.broker
-        due = [key for key, deadline_ms in broker.core.deadlines().items() if deadline_ms <= broker.now_ms]
-        self._causes.before(self._groups() if due else [], due)
+        due = {key: deadline_ms for key, deadline_ms in broker.core.deadlines().items() if deadline_ms <= broker.now_ms}
+        self._sessions_due = {key[1:]: deadline_ms for key, deadline_ms in due.items() if key[0] == SESSION}
+        self._causes.before(self._groups() if due else [], list(due))
 
     def evicted(self, before: dict[str, dict[str, int]]) -> None:
         """Timers have run: a member whose session has not expired must still be there."""
@@ -333,8 +335,10 @@ class Judge:
                         silent_ms >= session_timeout_ms,
                         f"{member_id} is removed {silent_ms} ms after its last heartbeat",
                     )
-                    # A broker that was stopped must read what arrived meanwhile before it expires a session.
-                    ignored = (group_id, member_id) in waiting and silent_ms > session_timeout_ms + LATE_MS
+                    # A broker that was stopped must read what arrived meanwhile before it expires a session. JoinGroup and
+                    # SyncGroup renew sessions, too, so the silence says nothing about how late the broker is.
+                    late_ms = now_ms - self._sessions_due.get((group_id, member_id), now_ms)
+                    ignored = (group_id, member_id) in waiting and late_ms > LATE_MS
                     ensure(not ignored, f"{member_id} is removed while its heartbeat waits to be read")
 
     # ---- everything --------------------------------------------------------------------------------------------------

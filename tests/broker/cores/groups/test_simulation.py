@@ -10,9 +10,11 @@ from random import SystemRandom
 
 import pytest
 
+from broker.cores.groups.classic.group import ClassicGroup
+from broker.server import runner
 from tests.harness.simulation.__main__ import summary
 from tests.harness.simulation.chronicle import EventRow
-from tests.harness.simulation.clock import SECOND
+from tests.harness.simulation.clock import MS, SECOND
 from tests.harness.simulation.consumer import Consumer, Phase, Profile
 from tests.harness.simulation.disk import Disk
 from tests.harness.simulation.faults import Faults
@@ -72,6 +74,49 @@ def test_a_broker_that_was_stopped_reads_heartbeats_before_it_evicts() -> None:
     world.broker.loop.stop(31 * SECOND)
     _let_pass(world, 33 * SECOND)
     assert (stayer.phase, stayer.member_id, stayer.generation) == (Phase.STABLE, member_id, 1)
+
+
+def test_the_judge_sees_a_broker_that_evicts_before_it_reads_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LATE_MS", 60_000)
+    world, stayer = _late_broker(after_sync=8 * SECOND)
+    with pytest.raises(Violation, match=f"{stayer.member_id} is removed while its heartbeat waits"):
+        _let_pass(world, 6 * SECOND)
+
+
+def test_the_judge_measures_how_late_the_broker_is_from_the_last_renewal_of_the_session() -> None:
+    """The last heartbeat is much older than the session, which SyncGroup renewed."""
+    world, stayer = _late_broker(after_sync=6 * SECOND + 500 * MS)
+    member_id = stayer.member_id
+    _let_pass(world, 4 * SECOND)
+    group = world.broker.core.group("g0")
+    assert isinstance(group, ClassicGroup)
+    assert member_id not in group.members
+
+
+def _late_broker(*, after_sync: int) -> tuple[World, Consumer]:
+    """A broker that was stopped behind a rebalance that took 30 seconds, and a member with a session of six.
+
+    The member sends its first heartbeat four seconds after the rebalance, when the broker no longer reads.
+    """
+    world = World(1, EVENTS)
+    world.faults = Faults()
+    newest = (9, 5, 4, 9, 5)
+    stayer, hanging, other = (
+        Consumer(world, name, Profile("g0", None, session_ms, 30_000, *newest))
+        for name, session_ms in (("stayer", 6_000), ("hanging", 45_000), ("other", 45_000))
+    )
+    stayer.start()
+    hanging.start()
+    _let_pass(world, 12 * SECOND)
+    hanging.pause(90 * SECOND)
+    other.start()
+    while not all(one.generation == 2 and one.phase is Phase.STABLE for one in (stayer, other)):
+        world.step()
+    synced_us = world.clock.us
+    stayer.pause(4 * SECOND)
+    _let_pass(world, 3 * SECOND)
+    world.broker.loop.stop(synced_us + after_sync - world.clock.us)
+    return world, stayer
 
 
 def _let_pass(world: World, us: int) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tests.harness import ROOT
 from tests.mutation.assignor_faults import ASSIGNOR_FAULTS
+from tests.mutation.consumer_group_faults import CONSUMER_GROUP_FAULTS
 from tests.mutation.faults import FAULTS as BROKER_FAULTS
 from tests.mutation.faults import Fault
 from tests.mutation.fetching_faults import FETCHING_FAULTS
@@ -30,6 +31,7 @@ FAULTS = (
     BROKER_FAULTS
     + KGCTL_FAULTS
     + ASSIGNOR_FAULTS
+    + CONSUMER_GROUP_FAULTS
     + FETCHING_FAULTS
     + MEMBERSHIP_FAULTS
     + PRODUCER_FAULTS

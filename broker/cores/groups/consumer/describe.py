@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
-from broker.cores.groups.consumer.target import preferred
+from broker.cores.groups.consumer.target import assignor_of
 from broker.cores.groups.group import ALL_OPERATIONS
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
@@ -48,7 +48,7 @@ def _describe(step: Step, group_id: str) -> ConsumerGroupDescribeResponse.Group:
         group_state=group.state_name,
         group_epoch=group.generation,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=preferred(group.assignors, step.coordinator.settings.group_consumer_assignors),
+        assignor_name=assignor_of(group, step.coordinator.settings.group_consumer_assignors),
         members=[_member(group, member, catalog) for member in group.members.values()],
     )
 

@@ -49,6 +49,7 @@ class ConsumerGroup(Group):
         "matched",
         "members",
         "metadata_hash",
+        "most_members",
         "named",
         "owners",
         "owners_reported",
@@ -80,6 +81,7 @@ class ConsumerGroup(Group):
         self.owners: dict[bytes, dict[int, int]] = {}  # topic id -> partition -> epoch of the member that owns it
         self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
         # soft
+        self.most_members = 0  # at a time: Kafka's table of members has room for as many
         self.seen_version: int | None = None  # of the topics, when the metadata hash was computed
         self.regex_version = -1  # of the topics, when this process last resolved the regular expressions
         self.regex_client: tuple[str, str] | None = None  # principal and host for which they are being resolved
@@ -165,6 +167,7 @@ class ConsumerGroup(Group):
         if before is not None:
             self._forget(before)
         self.members[member.member_id] = member
+        self.most_members = max(self.most_members, len(self.members))
         subscription, current = member.subscription, member.current
         count(self.named, subscription.topic_names, 1)
         count(self.expressions, _expression(member), 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from broker.cores.groups.assignors.interface import MemberSpec, PartitionAssignorError, load_assignor
+from broker.cores.groups.assignors.java_order import set_order, timeline_order
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records import StateRecord
-from broker.cores.groups.records.consumer import Target, TargetEpochRecord, TargetRecord
+from broker.cores.groups.records.consumer import Subscription, Target, TargetEpochRecord, TargetRecord
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode
@@ -44,7 +47,8 @@ def new_target(
 
     Raises Refused if the assignor fails.
     """
-    members = {**group.members, updated.member_id: updated}
+    members = {member_id: group.members[member_id] for member_id in timeline_order(group.members, group.most_members)}
+    members[updated.member_id] = updated
     targets = group.targets
     holder = group.static_member(updated.subscription.instance_id)
     if holder is not None and holder.member_id != updated.member_id:
@@ -58,47 +62,66 @@ def new_target(
     except PartitionAssignorError as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, message) from None
-    for member_id in members:
-        target, stored = assigned.get(member_id, NO_TARGET), group.targets.get(member_id)
+    for member_id, target in assigned.items():
+        stored = group.targets.get(member_id)
         if stored is None or not _is_same(target, stored):
             records.append(TargetRecord(group.group_id, member_id, target, step.wall_ms))
     records.append(TargetEpochRecord(group.group_id, epoch, step.wall_ms))
-    return assigned.get(updated.member_id, NO_TARGET)
+    return assigned[updated.member_id]
 
 
 def _assignor_name(step: Step, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember) -> str:
-    """The one that most members ask for, or else the first of group.consumer.assignors."""
-    counts = dict(group.assignors)
+    votes = _votes(group)
     for asked, change in ((member.subscription.server_assignor, -1), (updated.subscription.server_assignor, 1)):
         if asked is not None:
-            counts[asked] = counts.get(asked, 0) + change
-    known = {name: found for name, found in counts.items() if found > 0}
-    return preferred(known, step.coordinator.settings.group_consumer_assignors)
+            # As in Kafka's map, the first vote for an assignor puts it before the others.
+            votes = votes | {asked: votes[asked] + change} if asked in votes else {asked: change, **votes}
+    known = {name: found for name, found in votes.items() if found > 0}
+    return _most_voted(known, step.coordinator.settings.group_consumer_assignors)
 
 
-def preferred(counts: dict[str, int], configured: tuple[str, ...]) -> str:
-    """The assignor with most votes; if votes tie, or there are none, the one that is configured first."""
-    return max(configured, key=lambda name: counts.get(name, 0))
+def assignor_of(group: ConsumerGroup, configured: tuple[str, ...]) -> str:
+    """The assignor that most members ask for, or else the first of group.consumer.assignors."""
+    return _most_voted(_votes(group), configured)
+
+
+def _votes(group: ConsumerGroup) -> dict[str, int]:
+    return {name: group.assignors[name] for name in timeline_order(group.assignors)}
+
+
+def _most_voted(votes: dict[str, int], configured: tuple[str, ...]) -> str:
+    """If votes tie, the assignor that comes first in them."""
+    return max(votes, key=votes.__getitem__, default=configured[0])
 
 
 def _specs(
     catalog: TopicCatalog, group: ConsumerGroup, members: dict[str, ConsumerMember], targets: dict[str, Target]
 ) -> dict[str, MemberSpec]:
-    # Members with the same subscription share its collection of ids.
-    subscribed: dict[tuple[frozenset[str], str], frozenset[bytes]] = {}
+    # Members with the same subscription share its topics.
+    subscribed: dict[tuple[frozenset[str], str], tuple[list[bytes], int]] = {}
     specs = {}
     for member_id, member in members.items():
         subscription = member.subscription
         key = subscription.topic_names, subscription.topic_regex
-        topic_ids = subscribed.get(key)
-        if topic_ids is None:
-            resolved = group.regexes.get(subscription.topic_regex) if subscription.topic_regex else None
-            names = subscription.topic_names | (resolved.topics if resolved is not None else frozenset())
-            found = map(catalog.topic_id, names)
-            topic_ids = subscribed[key] = frozenset(topic_id for topic_id in found if topic_id is not None)
+        found = subscribed.get(key)
+        if found is None:
+            names = _names(group, subscription)
+            ids = [topic_id for topic_id in map(catalog.topic_id, names) if topic_id is not None]
+            found = subscribed[key] = ids, len(names) - len(ids)
         target = targets.get(member_id, NO_TARGET)
-        specs[member_id] = MemberSpec(topic_ids, target, subscription.instance_id, subscription.rack_id)
+        specs[member_id] = MemberSpec(found[0], target, subscription.instance_id, subscription.rack_id, found[1])
     return specs
+
+
+def _names(group: ConsumerGroup, subscription: Subscription) -> list[str]:
+    """The topics of a subscription in the order of Java's sets; of names and a regular expression, the larger set comes first."""
+    parts = [set_order(sorted(subscription.topic_names))]
+    resolved = group.regexes.get(subscription.topic_regex) if subscription.topic_regex else None
+    if resolved is not None:
+        parts.append(set_order(sorted(resolved.topics)))
+        if len(parts[0]) <= len(parts[1]):
+            parts.reverse()
+    return list(dict.fromkeys(chain.from_iterable(parts)))
 
 
 def _is_same(target: Target, stored: Target) -> bool:

@@ -63,7 +63,8 @@ class CorePlayer:
         self.catalog = Catalog(names, walk["topics"])
         ids = {symbol: self.catalog.ids[name] for symbol, name in names.items() if name in self.catalog.ids}
         self.names = Names(TopicSet(PREFIX, names, ids, walk["topics"]), walk["groups"], walk["literals"])
-        self.groups = [self.names.live[one] for one in walk["groups"]]
+        self._symbols: list[str] = walk["groups"]
+        self.groups = [self.names.live[one] for one in self._symbols]
         self.now_ms = 1_000
         self._next_place = walk["literals"]
         self._asked: dict[int, Step] = {}
@@ -93,7 +94,9 @@ class CorePlayer:
             replies += self._replies(self._handled(request, step["t"], step["version"], step["client"]))
         replies += self._let_pass()
         replies.sort(key=lambda one: one["to"])
-        return replies, stored.in_runs(self._records)
+        # Those of other groups are in other partitions, which are not recorded.
+        records = [one for one in self._records if one[1] in self._symbols]
+        return replies, stored.in_runs(records)
 
     def state(self) -> State:
         fetched = [OffsetFetchRequest.Group(group_id=one, topics=None) for one in self.groups]

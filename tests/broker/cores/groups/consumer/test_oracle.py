@@ -1,0 +1,35 @@
+"""Our coordinator against recordings of a real Kafka: walks of consumer groups, step by step."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.oracle.consumer.files import read, recording
+from tests.harness.oracle.consumer.on_core import play_walk, settings_of
+
+# Seeds of walks in which members of the classic protocol are in consumer groups, which this coordinator refuses.
+WITH_CLASSIC_MEMBERS = {"consumer": {14}, "max-size": {5}, "timed": {1, 3, 5, 6}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "walks", "steps"), [("consumer", 20, 821), ("large", 6, 762), ("max-size", 6, 224), ("timed", 8, 335)]
+)
+def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk(kind: str, walks: int, steps: int) -> None:
+    header, recorded = read(recording(kind))
+    assert (len(recorded), sum(len(walk["steps"]) for walk in recorded)) == (walks, steps)
+    compared = [walk for walk in recorded if walk["seed"] not in WITH_CLASSIC_MEMBERS.get(kind, ())]
+    differences = [found for walk in compared for found in play_walk(walk, settings_of(header))]
+    assert not differences, "\n".join(map(str, differences[:5]))
+
+
+def test_changed_answers_records_and_states_are_differences() -> None:
+    header, walks = read(recording("large"))
+    first = walks[0]["steps"][0]
+    for part, changed in (
+        ("answers", {"replies": []}),
+        ("records", {"records": first["records"][1:]}),
+        ("state after", {"state": {"$G1": {"type": "", "state": "Dead", "members": {}, "offsets": {}}}}),
+    ):
+        walk = {**walks[0], "steps": [first | changed]}
+        [difference] = play_walk(walk, settings_of(header))
+        assert difference.where == f"seed 1 step 1 ConsumerGroupHeartbeat v1: {part}"

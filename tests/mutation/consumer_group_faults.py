@@ -1,0 +1,148 @@
+"""Faults of the coordinator of consumer groups, which differ from what a real Kafka answered or stored."""
+
+from __future__ import annotations
+
+from tests.mutation.faults import Fault
+
+WALKS = ("tests/broker/cores/groups/consumer/test_oracle.py",)
+
+
+def _fault(name: str, module: str, right: str, wrong: str) -> Fault:
+    return Fault(f"consumer groups: {name}", f"cores/groups/consumer/{module}.py", right, wrong, WALKS)
+
+
+CONSUMER_GROUP_FAULTS = (
+    _fault(
+        "members reach the assignor in the order in which they joined",
+        "target",
+        "timeline_order(group.members, group.most_members)",
+        "group.members",
+    ),
+    _fault("a tied vote goes to the older assignor", "target", "{asked: change, **votes}", "{**votes, asked: change}"),
+    _fault(
+        "topics reach the assignor in the order of their names",
+        "target",
+        "parts = [set_order(sorted(subscription.topic_names))]",
+        "parts = [sorted(subscription.topic_names, reverse=True)]",
+    ),
+    _fault(
+        "a static member that returns has no target to keep",
+        "target",
+        "updated.member_id: targets.get(holder.member_id, NO_TARGET)}",
+        "updated.member_id: NO_TARGET}",
+    ),
+    _fault(
+        "a target that is the same in another order is stored again",
+        "target",
+        "if stored is None or not _is_same(target, stored):",
+        "if stored is None or list(target.items()) != list(stored.items()):",
+    ),
+    _fault(
+        "the previous epoch is enough for any partitions",
+        "heartbeat",
+        "        and owns_only(request.topic_partitions, current.assigned)\n",
+        "",
+    ),
+    _fault(
+        "the previous epoch is refused",
+        "heartbeat",
+        "and received == current.previous_member_epoch",
+        "and received == -9",
+    ),
+    _fault(
+        "another assignor makes the group epoch grow",
+        "heartbeat",
+        "is_bumped |= updated.subscription.topic_names != member.subscription.topic_names",
+        "is_bumped = True",
+    ),
+    _fault(
+        "a change of topics is not noticed",
+        "heartbeat",
+        "if is_bumped or group.seen_version != version:",
+        "if is_bumped:",
+    ),
+    _fault(
+        "a full request is answered without the assignment",
+        "heartbeat",
+        "if not request.member_epoch or is_full or has_changed else None",
+        "if not request.member_epoch or has_changed else None",
+    ),
+    _fault(
+        "every answer has the assignment",
+        "heartbeat",
+        "if not request.member_epoch or is_full or has_changed else None",
+        "if True else None",
+    ),
+    _fault(
+        "a full group refuses its own members",
+        "heartbeat",
+        "if len(group.members) >= limit and member_id not in group.members:",
+        "if len(group.members) >= limit:",
+    ),
+    _fault(
+        "the assignor is checked before the epoch",
+        "heartbeat",
+        "    if problem is not None:\n",
+        "    if problem is not None and request.server_assignor is None:\n",
+    ),
+    _fault(
+        "partitions are assigned before their owner has given them up",
+        "reconciliation",
+        "if owner_epoch(topic_id, partition) == NO_OWNER)",
+        "if owner_epoch(topic_id, partition) < 1_000)",
+    ),
+    _fault(
+        "a member that gives up partitions is in the epoch of the target",
+        "reconciliation",
+        "after = Current(epoch, current.member_epoch, MemberState.UNREVOKED_PARTITIONS",
+        "after = Current(assignment_epoch, current.member_epoch, MemberState.UNREVOKED_PARTITIONS",
+    ),
+    _fault(
+        "a member has given up partitions if it does not say what it owns",
+        "reconciliation",
+        "    if reported is None:\n        return True\n",
+        "    if reported is None:\n        return False\n",
+    ),
+    _fault(
+        "a static member that leaves for a while loses its place",
+        "departures",
+        "if request.member_epoch == LEFT_STATIC:",
+        "if request.member_epoch == LEFT_STATIC - 1:",
+    ),
+    _fault(
+        "the last member of a regular expression leaves its topics behind",
+        "departures",
+        "if regex and group.expressions.get(regex) == 1:",
+        "if regex and group.expressions.get(regex) == 0:",
+    ),
+    _fault(
+        "a member whose session ended stays",
+        "departures",
+        "        remove(step, group, group.members[member_id], Cause.SESSION_TIMED_OUT)\n",
+        "        pass\n",
+    ),
+    _fault(
+        "a member keeps what it had to give up in time",
+        "departures",
+        "        remove(step, group, member, Cause.REBALANCE_TIMED_OUT)\n",
+        "        pass\n",
+    ),
+    _fault(
+        "an instance id is taken from a member that is there",
+        "statics",
+        "if holder.current.member_epoch != LEFT_STATIC:",
+        "if False:",
+    ),
+    _fault(
+        "a known regular expression makes no difference to the group epoch",
+        "regexes",
+        "is_resolved = new in group.regexes",
+        "is_resolved = False",
+    ),
+    _fault(
+        "the topics that match make no difference to the group epoch",
+        "regexes",
+        "    if has_changed or hashed != group.metadata_hash:\n",
+        "    if False:\n",
+    ),
+)

@@ -18,6 +18,7 @@ from broker.server.group_runner import GroupRunner
 from broker.server.handlers import find_declaration
 from broker.server.listener import Listener
 from broker.server.log_topics import LogTopics
+from broker.server.own_config_kinds import GROUP
 from broker.server.resources import Resources, wall_ms
 from broker.server.router import Router
 from broker.server.throttle import Throttle
@@ -72,6 +73,7 @@ class Broker:
         # A client whose fetch waits is not idle, but Kafka closes its connection as if it were: answer the fetch before.
         self.waiters = FetchWaiters(self._loop, self._flusher.fail, config.connections_max_idle_ms)
         self.groups: GroupRunner
+        self._resources: Resources
         self._transactions: TransactionRunner | None = None
         self.listeners: list[Listener] = []
         self._throttle = Throttle(config, log, self._loop.time)
@@ -140,7 +142,7 @@ class Broker:
         config = self._config
         authorizer = self._authorizer()
         topics = LogTopics(self._log, config.broker_rack, authorizer)
-        coordinator = Coordinator(config.group_settings(), _new_id, topics)
+        coordinator = Coordinator(config.group_settings(), _new_id, topics, self._configs_of_group)
         self.groups = GroupRunner(
             coordinator,
             self._log,
@@ -150,14 +152,7 @@ class Broker:
             wall_ms,
             config.offsets_retention_check_interval_ms,
         )
-        self.groups.recover()
-        if not (self._log.transactions.is_empty and self._log.pending_offsets.is_empty) or any(
-            self._log.open_transactions()
-        ):
-            self._find_transactions()
-            # No client may see a transaction half ended.
-            self._flusher.flush()
-        return Resources(
+        self._resources = Resources(
             config,
             self._log,
             self.groups,
@@ -167,6 +162,17 @@ class Broker:
             authorizer,
             self.connections,
         )
+        self.groups.recover()
+        if not (self._log.transactions.is_empty and self._log.pending_offsets.is_empty) or any(
+            self._log.open_transactions()
+        ):
+            self._find_transactions()
+            # No client may see a transaction half ended.
+            self._flusher.flush()
+        return self._resources
+
+    def _configs_of_group(self, group_id: str) -> Mapping[str, str]:
+        return self._resources.own_configs().of(GROUP, group_id)
 
     def _find_transactions(self) -> TransactionRunner:
         """The runner of transactions, which a broker that serves none does not load."""

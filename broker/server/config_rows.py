@@ -125,10 +125,11 @@ def dynamic_rows(resources: Resources) -> Iterator[ConfigRow]:
 def own_rows(kind: int, name: str, resources: Resources) -> Iterator[ConfigRow]:
     """The configs of a group, or of a subscription to client metrics."""
     from broker.server.own_config_kinds import GROUP
-    from broker.server.own_configs import OWN_CONFIGS
+    from broker.server.own_configs import own_configs
 
     given = resources.own_configs().of(kind, name)
-    for key, config in OWN_CONFIGS[kind].items():
+    for config in own_configs(kind, resources.config):
+        key = config.name
         value = given.get(key, config.default)
         value = str(int(value)) if config.type == "INT" else value
         if key in given:

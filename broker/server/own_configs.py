@@ -1,13 +1,11 @@
-"""Configs of groups and of client metrics, as in Kafka. Those of client metrics are subscriptions (`telemetry.py`).
+"""Configs of groups (`group_configs.py`) and of client metrics, as in Kafka. Those of client metrics are subscriptions (`telemetry.py`).
 
-Those of groups are kept and shown, but nothing uses them: groups of the classic protocol have no configs. The layers of the
-dynamic options of the broker are kept here too (`broker_layers.py`).
+The layers of the dynamic options of the broker are kept here too (`broker_layers.py`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 from broker.light_named_tuples import NamedTuple
@@ -17,10 +15,9 @@ from broker.server.own_config_kinds import CLIENT_METRICS, GROUP, KINDS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.config.config import BrokerConfig
     from broker.storage import SecurityRecords
 
-_RESETS = re.compile(r"earliest|latest|by_duration:P.+")
-_ISOLATION = ("read_committed", "read_uncommitted")
 # What a client sends is compared with the pattern in the event loop.
 LONGEST_PATTERN = 256
 _MATCHED = (
@@ -34,7 +31,7 @@ _MATCHED = (
 
 
 class OwnConfig(NamedTuple):
-    """`least` and `most` are the bounds that Kafka's broker options have by default."""
+    """`least` and `most` are the bounds of a number."""
 
     name: str
     type: str
@@ -52,33 +49,22 @@ class BadConfig(Exception):
         self.code = code
 
 
-def _group_configs() -> list[OwnConfig]:
-    found = []
-    for kind in ("consumer", "share", "streams"):
-        found += [
-            OwnConfig(f"{kind}.session.timeout.ms", "INT", "45000", "When a silent member is removed.", 45000, 60000),
-            OwnConfig(
-                f"{kind}.heartbeat.interval.ms", "INT", "5000", "How often members send heartbeats.", 5000, 15000
-            ),
-        ]
-    return [
-        *found,
-        OwnConfig("share.auto.offset.reset", "STRING", "latest", "Where a share group without offsets starts."),
-        OwnConfig("share.isolation.level", "STRING", "read_uncommitted", "Whether aborted records are read."),
-        OwnConfig("share.record.lock.duration.ms", "INT", "30000", "How long a record is acquired.", 15000, 60000),
-        OwnConfig("streams.num.standby.replicas", "INT", "0", "The number of standby tasks.", 0, 2),
-    ]
-
-
-_METRICS_CONFIGS = [
+_METRICS_CONFIGS = (
     OwnConfig("interval.ms", "INT", "300000", "How often clients send their metrics.", 100, 3600000),
     OwnConfig("match", "LIST", "", "Which clients send them: KEY=REGULAR EXPRESSION."),
     OwnConfig("metrics", "LIST", "", "The prefixes of the names of the metrics."),
-]
-OWN_CONFIGS: Mapping[int, Mapping[str, OwnConfig]] = {
-    GROUP: {config.name: config for config in _group_configs()},
-    CLIENT_METRICS: {config.name: config for config in _METRICS_CONFIGS},
-}
+)
+
+
+def own_configs(kind: int, broker: BrokerConfig) -> list[OwnConfig]:
+    """What a resource of this type may have, with the defaults on this broker."""
+    if kind == CLIENT_METRICS:
+        return [*_METRICS_CONFIGS]
+    from broker.server.group_configs import GROUP_CONFIGS, default_of
+
+    return [
+        OwnConfig(config.name, config.type, default_of(config, broker), config.doc) for config in GROUP_CONFIGS.values()
+    ]
 
 
 class OwnConfigs:
@@ -118,44 +104,37 @@ class OwnConfigs:
             self._records.delete(KINDS[kind], name)
 
 
-def check_own_configs(kind: int, configs: Mapping[str, str]) -> None:
+def check_own_configs(kind: int, configs: Mapping[str, str], broker: BrokerConfig) -> None:
     """Raise BadConfig, with Kafka's message, if these are not valid configs of a resource of this type."""
+    if kind == GROUP:
+        from broker.server.group_configs import BadGroupConfig, check_group_configs
+
+        try:
+            check_group_configs(configs, broker)
+        except BadGroupConfig as bad:
+            raise BadConfig(str(bad)) from None
+        return
+    known = {config.name: config for config in _METRICS_CONFIGS}
     for name, value in configs.items():
-        config = OWN_CONFIGS[kind].get(name)
+        config = known.get(name)
         if config is None:
-            if kind == GROUP:
-                raise BadConfig(f"Unknown group config name: {name}")
             raise BadConfig(f"Unknown client metrics configuration: {name}", ErrorCode.INVALID_REQUEST)
         if config.type == "INT":
-            _check_number(kind, config, value)
+            _check_number(config, value)
         elif name == "match":
             _check_patterns(value)
-        elif name == "share.auto.offset.reset" and not _RESETS.fullmatch(value):
-            raise BadConfig(
-                f"Invalid value {value} for configuration {name}: must be earliest, latest or by_duration:PERIOD"
-            )
-        elif name == "share.isolation.level" and value not in _ISOLATION:
-            raise BadConfig(
-                f"Invalid value {value} for configuration {name}: String must be one of: {', '.join(_ISOLATION)}"
-            )
 
 
-def _check_number(kind: int, config: OwnConfig, value: str) -> None:
+def _check_number(config: OwnConfig, value: str) -> None:
     try:
         number = int(value)
     except ValueError:
         raise BadConfig(f"Invalid value {value} for configuration {config.name}: Not a number of type INT") from None
-    if config.least <= number <= config.most:
-        return
-    if kind == CLIENT_METRICS:
-        bounds = f"between {config.least} and {config.most} (1 hour)"
+    if not config.least <= number <= config.most:
         raise BadConfig(
-            f"Invalid value {value} for {config.name}, interval must be {bounds}", ErrorCode.INVALID_REQUEST
+            f"Invalid value {value} for {config.name}, interval must be between {config.least} and {config.most} (1 hour)",
+            ErrorCode.INVALID_REQUEST,
         )
-    prefix, _, rest = config.name.partition(".")
-    if number < config.least:
-        raise BadConfig(f"{config.name} must be greater than or equal to group.{prefix}.min.{rest}")
-    raise BadConfig(f"{config.name} must be less than or equal to group.{prefix}.max.{rest}")
 
 
 def _check_patterns(value: str) -> None:

@@ -1,4 +1,4 @@
-"""Invocations of kafka-configs for users, clients, IP addresses, brokers and client metrics."""
+"""Invocations of kafka-configs for users, clients, IP addresses, brokers, client metrics and groups."""
 
 from __future__ import annotations
 
@@ -107,6 +107,28 @@ ENTITY_CASES: list[Case] = [
     ["--version"],
     ["--help"],
 ]
+_TIMEOUTS = "consumer.session.timeout.ms=50000,consumer.heartbeat.interval.ms=6000"
+# Of groups with configs; the first one gives a group some. The state has groups without configs.
+OF_GROUPS: list[Case] = [
+    ["--alter", "--group", "configured", "--add-config", _TIMEOUTS],
+    ["--describe", "--group", "configured"],
+    ["--describe", "--group", "configured", "--all"],
+    ["--describe", "--entity-type", "groups", "--entity-name", "configured"],
+    ["--describe", "--group", "live"],
+    ["--describe", "--group", "live", "--all"],
+    ["--describe", "--group", "absent-group"],
+    ["--describe", "--group", "absent-group", "--all"],
+    ["--describe", "--group", ""],
+    ["--alter", "--group", "", "--add-config", "share.isolation.level=read_committed"],
+    ["--alter", "--group", "configured", "--add-config", "consumer.session.timeout.ms=5000"],
+    ["--alter", "--group", "configured", "--add-config", "consumer.session.timeout.ms=soon"],
+    ["--alter", "--group", "configured", "--add-config", "share.auto.offset.reset=by_duration:1h"],
+    ["--alter", "--group", "configured", "--add-config", "no.such.config=1"],
+    ["--alter", "--group", "configured", "--delete-config", "share.session.timeout.ms"],
+    ["--alter", "--entity-type", "groups", "--add-config", "share.isolation.level=read_committed"],
+    ["--alter", "--entity-type", "groups", "--entity-default", "--add-config", "share.isolation.level=read_committed"],
+    ["--describe", "--entity-type", "groups", "--entity-default"],
+]
 # An invocation that removes something, and the one that gives it back.
 REMOVALS: list[tuple[Case, Case]] = [
     (
@@ -132,6 +154,10 @@ REMOVALS: list[tuple[Case, Case]] = [
             "--add-config",
             "interval.ms=1000,metrics=[a,b]",
         ],
+    ),
+    (
+        ["--alter", "--group", "configured", "--delete-config", "consumer.heartbeat.interval.ms"],
+        ["--alter", "--group", "configured", "--add-config", _TIMEOUTS],
     ),
     (
         ["--alter", "--broker-defaults", "--delete-config", "log.cleaner.threads"],

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.harness import clusters
 from tests.harness.clusters import Cluster
+from tests.harness.compat_configs import OF_GROUPS
 from tests.harness.compat_state import (
     GROUP_CHANGES,
     OTHER_TOOLS,
@@ -29,7 +30,7 @@ PLANS = "PLANS"
 _EVERY = 9
 
 
-def chosen(folder: Path) -> list[tuple[str, Case]]:
+def chosen(folder: Path, dialect: str) -> list[tuple[str, Case]]:
     """Tool and arguments of what is recorded: a part of what `make test-reference` compares."""
     reads = [case for case in group_reads(folder) if "live" not in case or "--describe" in case]
     wanted = [
@@ -40,8 +41,14 @@ def chosen(folder: Path) -> list[tuple[str, Case]]:
         *reads[20::_EVERY],
         *GROUP_CHANGES[3::3],
     ]
-    others = [(tool, case) for tool, cases in OTHER_TOOLS.items() for case in cases[::_EVERY]]
-    return [*((TOOL_OF_GROUPS, case) for case in wanted), *others]
+    others = [
+        (tool, case)
+        for tool, cases in OTHER_TOOLS.items()
+        for case in [case for case in cases if case not in OF_GROUPS][::_EVERY]
+    ]
+    # The tool of 3.9 does not know them.
+    of_groups = [("configs", case) for case in OF_GROUPS[::2] if dialect != "3.9"]
+    return [*((TOOL_OF_GROUPS, case) for case in wanted), *others, *of_groups]
 
 
 def normalised(text: str, cluster: Cluster, folder: Path) -> str:
@@ -58,7 +65,7 @@ def record() -> None:
         folder = Path(name)
         for dialect, version in DIALECTS.items():
             with ToolServer(version) as server:
-                for tool, case in chosen(folder):
+                for tool, case in chosen(folder, dialect):
                     commit_all(cluster)
                     done = server.run(tool, "--bootstrap-server", cluster.bootstrap_servers, *case)
                     stdout = normalised(done.stdout, cluster, folder)

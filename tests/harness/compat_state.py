@@ -15,7 +15,7 @@ from kgctl.model.changes import TopicChange
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl, fill, member_of
-from tests.harness.compat_configs import ENTITY_CASES, REMOVALS, Case
+from tests.harness.compat_configs import ENTITY_CASES, OF_GROUPS, REMOVALS, Case
 from tests.harness.reference_kafka import ReferenceKafka
 
 SMALL, WIDE, LONG = "t-small", "t-wide", "a-topic-with-a-name-longer-than-24"
@@ -311,6 +311,7 @@ CONFIG_CASES: list[Case] = [
     ["--describe", "--topic", LONG, "--bogus"],
     ["--describe", "--topic", ""],
     *ENTITY_CASES,
+    *OF_GROUPS,
     *(case for case, _ in REMOVALS),
 ]
 TRANSACTION_CASES: list[Case] = [

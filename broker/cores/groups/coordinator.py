@@ -20,7 +20,7 @@ from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.offsets import commit_offsets, delete_offsets, fetch_offsets
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord, TopicRemoval
-from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.settings import GroupConfigs, GroupSettings, no_configs
 from broker.cores.groups.step import CoordinatorState, ExpiryCheck, GroupEffects, Step
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
@@ -86,8 +86,14 @@ class Coordinator:
     needs and for which `needs_load` is true.
     """
 
-    def __init__(self, settings: GroupSettings, new_id: Callable[[], str], topics: TopicCatalog) -> None:
-        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), ExpiryCheck())
+    def __init__(
+        self,
+        settings: GroupSettings,
+        new_id: Callable[[], str],
+        topics: TopicCatalog,
+        configs: GroupConfigs = no_configs,
+    ) -> None:
+        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), ExpiryCheck(), configs)
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
 from broker.light_named_tuples import NamedTuple
+
+# Returns the configs that are set for a group. Their values are valid; groups need not exist.
+GroupConfigs: TypeAlias = "Callable[[str], Mapping[str, str]]"
+_NOTHING: Mapping[str, str] = {}
 
 
 class GroupSettings(NamedTuple):
@@ -18,3 +25,8 @@ class GroupSettings(NamedTuple):
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_regex_refresh_interval_ms: int = 600_000
+
+
+def no_configs(group_id: str) -> Mapping[str, str]:
+    """No group has configs."""
+    return _NOTHING

@@ -11,7 +11,7 @@ from broker.cores.groups.events import Assignment, EventType, GroupEvent, NamedM
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
-from broker.cores.groups.settings import GroupSettings
+from broker.cores.groups.settings import GroupConfigs, GroupSettings
 from broker.light_dataclasses import dataclass
 from broker.timers import Timers
 
@@ -41,6 +41,7 @@ class CoordinatorState:
     hard: HardState
     timers: Timers
     expiry_check: ExpiryCheck
+    configs: GroupConfigs
     started_ms: int = -1
     """When the broker started, by its wall clock; -1 before it did."""
 

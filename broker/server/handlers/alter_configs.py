@@ -19,7 +19,7 @@ from broker.server.declaration import FEWER_ENTRIES, Declaration
 from broker.server.guards import DENIALS, in_handler
 from broker.server.handlers.config_access import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_acls, config_denial
 from broker.server.handlers.describe_configs import broker_name_error
-from broker.server.own_configs import OWN_CONFIGS, BadConfig, check_own_configs
+from broker.server.own_configs import BadConfig, check_own_configs
 from broker.server.topic_names import name_error
 from broker.storage import TOPIC_CONFIGS
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.server.resources import Resources
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+_OWN = (GROUP, CLIENT_METRICS)
 # Only brokers have defaults that apply to all.
 DEFAULTS_REFUSED = {
     TOPIC: "Default topic resources are not allowed.",
@@ -144,7 +145,7 @@ def _present(kind: int, name: str, resources: Resources, access: Access) -> Mapp
         if wrong is not None:
             raise _Refused(ErrorCode.INVALID_REQUEST, wrong)
         return BrokerLayers(resources).of(name)
-    if kind in OWN_CONFIGS:
+    if kind in _OWN:
         return resources.own_configs().of(kind, name)
     raise _Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
@@ -166,7 +167,7 @@ def _new_value(
     if operation not in (APPEND, SUBTRACT):
         raise _Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
     declared = TOPIC_CONFIGS.get(config.name) if kind == TOPIC else _TOPIC_CONFIG_OF.get(config.name)
-    if declared is None or declared.type != "LIST" or kind in OWN_CONFIGS:
+    if declared is None or declared.type != "LIST" or kind in _OWN:
         name = "APPEND" if operation == APPEND else "SUBTRACT"
         raise _Refused(ErrorCode.INVALID_CONFIG, f"Can't {name} to key {config.name} because its type is not LIST.")
     old = present.get(config.name, declared.default)
@@ -197,7 +198,7 @@ def _change(
     else:
         problem = None
         try:
-            check_own_configs(kind, wanted)
+            check_own_configs(kind, wanted, resources.config)
         except BadConfig as bad:
             raise _Refused(bad.code, str(bad)) from None
     if problem is not None:

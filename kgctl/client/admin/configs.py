@@ -177,9 +177,9 @@ def _planned(
     if (
         value is None
         and present is None
-        and (resource.type == TOPIC or (resource.type == BROKER and resource.wire_name))
+        and (resource.type in (TOPIC, GROUP) or (resource.type == BROKER and resource.wire_name))
     ):
-        # Topics and brokers report every config that they know, so the name is misspelt.
+        # Topics, groups and brokers report every config that they know, so the name is misspelt.
         missing = NotFound(f"{resource} has no config {name!r}").as_row()
         return ConfigChange(*resource, name, None, None, sensitive, FAILED, missing)
     return ConfigChange(*resource, name, old, value, sensitive, "same" if is_same else PLANNED)

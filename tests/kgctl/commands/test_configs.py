@@ -107,6 +107,7 @@ def test_what_does_not_exist_is_not_found(kgctl: Kgctl, topic: str) -> None:
         f"Error: topic '{topic}' has no config 'retention'\n",
     )
     assert kgctl("configs", "describe", "topic", topic, "--config", "retention").exit_code == 5
+    assert kgctl("configs", "unset", "group", fresh("g"), "consumer.session.timeout").exit_code == 5
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from broker.cores.groups.consumer import regexes, statics
 from broker.cores.groups.consumer.changes import note_joined, report
+from broker.cores.groups.consumer.configs import heartbeat_interval_ms, session_timeout_ms
 from broker.cores.groups.consumer.conversion import find_or_make
 from broker.cores.groups.consumer.departures import leave
 from broker.cores.groups.consumer.group import REBALANCE, SESSION, ConsumerGroup
@@ -200,11 +201,9 @@ def _subscription(step: Step, member: ConsumerMember, request: ConsumerGroupHear
 
 
 def _set_timers(step: Step, group: ConsumerGroup, member: ConsumerMember, *, has_moved: bool) -> None:
-    settings = step.coordinator.settings
     group.heartbeats_ms[member.member_id] = step.now_ms
-    step.timers.set(
-        (SESSION, group.group_id, member.member_id), step.now_ms + settings.group_consumer_session_timeout_ms
-    )
+    session_ms = session_timeout_ms(step.coordinator, group.group_id)
+    step.timers.set((SESSION, group.group_id, member.member_id), step.now_ms + session_ms)
     if not has_moved:
         return
     key = (REBALANCE, group.group_id, member.member_id)
@@ -228,7 +227,7 @@ def _answer(
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.current.member_epoch,
-        heartbeat_interval_ms=step.coordinator.settings.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=heartbeat_interval_ms(step.coordinator, request.group_id),
         assignment=_assignment(member.current.assigned) if not request.member_epoch or is_full or has_changed else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broker.cores.groups.consumer.configs import session_timeout_ms
 from broker.cores.groups.consumer.group import REBALANCE, SESSION, ConsumerGroup
 from broker.cores.groups.consumer.member import MemberState
 from broker.cores.groups.step import Step
@@ -9,7 +10,7 @@ from broker.cores.groups.step import Step
 
 def resume_group(step: Step, group: ConsumerGroup) -> None:
     """Give every member a new session, and a new rebalance timeout to those that have partitions to give up."""
-    session_ms = step.coordinator.settings.group_consumer_session_timeout_ms
+    session_ms = session_timeout_ms(step.coordinator, group.group_id)
     for member_id, member in group.members.items():
         step.timers.set((SESSION, group.group_id, member_id), step.now_ms + session_ms)
         if member.current.state == MemberState.UNREVOKED_PARTITIONS:

@@ -32,6 +32,7 @@ QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_chec
 class World(CountedTopics):
     settings: GroupSettings = QUICK
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)  # those set for groups
     now_ms: int = 1_000
     records: list[StateRecord] = field(default_factory=list)  # every one emitted
     events: list[GroupEvent] = field(default_factory=list)  # every one emitted
@@ -58,7 +59,7 @@ class World(CountedTopics):
 
     def start(self) -> None:
         """Start a new core from the log; parked requests are lost."""
-        self.core = Coordinator(self.settings, self._new_id, self)
+        self.core = Coordinator(self.settings, self._new_id, self, lambda group: self.configs.get(group, {}))
         groups, offsets = self.stored()
         for record in groups:
             self.core.apply(record)

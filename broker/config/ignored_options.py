@@ -12,7 +12,7 @@ controller.quorum.retry.backoff.ms controller.quorum.voters
 controller.socket.timeout.ms create.topic.policy.class.name
 delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
 delegation.token.secret.key delete.records.purgatory.purge.interval.requests early.start.listeners
-fetch.purgatory.purge.interval.requests group.consumer.migration.policy group.coordinator.append.linger.ms
+fetch.purgatory.purge.interval.requests group.coordinator.append.linger.ms
 group.coordinator.threads group.share.assignors group.share.delivery.count.limit
 group.share.enable group.share.heartbeat.interval.ms group.share.max.heartbeat.interval.ms
 group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms group.share.max.share.sessions

@@ -172,6 +172,13 @@ class Options(SaslOptions, SecurityOptions):
         "The assignors of consumer groups; the first is the default of members that do not ask for one.",
         choices=("uniform", "range"),
     )
+    group_consumer_migration_policy: str = text(
+        "group.consumer.migration.policy",
+        "bidirectional",
+        "Whether a classic group becomes a consumer group when a member of that protocol joins (upgrade), and becomes classic again"
+        " when the last of them leaves (downgrade), with members that stay.",
+        choices=("bidirectional", "upgrade", "downgrade", "disabled"),
+    )
     group_consumer_regex_refresh_interval_ms: int = integer(
         "group.consumer.regex.refresh.interval.ms",
         600000,

@@ -57,6 +57,8 @@ HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
     DescribeGroupDetailsRequest: describe_group_details,
     TriggerRebalanceRequest: trigger_rebalance,
 }
+# The requests of the classic protocol, which members of groups of other types may send, too.
+CLASSIC_PROTOCOL = frozenset({JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest})
 # What runs when a timer expires, by its kind; the rest of its key is passed as arguments.
 TIMERS: dict[str, Callable[..., None]] = {
     expiry.EXPIRY: expiry.check_loaded_groups,
@@ -125,6 +127,10 @@ class Coordinator:
         if handler is None:
             module = _consumer_groups() if kind.__name__.startswith("ConsumerGroup") else _transactional()
             handler = module.HANDLERS[kind]
+        elif kind in CLASSIC_PROTOCOL:
+            group = step.groups.get(request.group_id)  # type: ignore[attr-defined]
+            if group is not None:
+                handler = group.classic_handlers().get(kind, handler)
         handler(step, request)
         return step.effects()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from broker.cores import core
@@ -10,8 +11,11 @@ from broker.cores.groups.events import PendingEvent
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
 from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
+from broker.protocol.wire_types import Message
 
 AnyStep: TypeAlias = "core.Step[Any, Any]"
+Handlers: TypeAlias = "Mapping[type[Message], Callable[[Any, Any], None]]"  # by request
+NO_HANDLERS: Handlers = {}
 # KIP-430: the bits of read, delete, describe, describe configs and alter configs. All operations are allowed.
 ALL_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
@@ -62,6 +66,11 @@ class Group(ABC):
     def clear_pending_event(self) -> None:
         self._pending_event = None
 
+    def inherit(self, former: Group) -> None:
+        """Take the offsets and the pending event of the group's former self, which was of another type."""
+        self.offsets, self.offsets_loaded = former.offsets, former.offsets_loaded
+        self._pending_event = former._pending_event
+
     # ---- what requests and events of all types ask ----------------------------------------------------------------
 
     @property
@@ -72,6 +81,10 @@ class Group(ABC):
     @property
     @abstractmethod
     def member_count(self) -> int: ...
+
+    def classic_handlers(self) -> Handlers:
+        """The requests of the classic protocol that this type handles in another way than classic groups."""
+        return NO_HANDLERS
 
     @abstractmethod
     def check_commit(self, committer: Committer) -> ErrorCode:
@@ -107,7 +120,7 @@ class Group(ABC):
 
     @abstractmethod
     def cancel_timers(self, step: AnyStep) -> None:
-        """Cancel the timers that an Empty group may still have, before it is deleted."""
+        """Cancel all timers of the group, before it is deleted or becomes one of another type."""
 
     @abstractmethod
     def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:

@@ -150,9 +150,9 @@ class HardState:
             self.loading.pop(group_id, None)
 
     def put_group(self, group: Group, former: Group | None) -> None:
-        """Add a group, which has the offsets of its former self."""
+        """Add a group, which has the offsets and the pending event of its former self."""
         if former is not None:
-            group.offsets, group.offsets_loaded = former.offsets, former.offsets_loaded
+            group.inherit(former)
         self.groups[group.group_id] = group
 
     def _set_metadata(self, record: GroupMetadataRecord) -> None:

@@ -23,7 +23,6 @@ RECORD_BYTES = 16 << 20
 # The kinds of a group's timers. A key is (kind, group id), for sessions (kind, group id, member id).
 SESSION, JOIN, SYNC = "session", "join", "sync"
 
-
 _RENEWS_SESSION = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
 
 
@@ -66,8 +65,7 @@ class ClassicGroup(Group):
         # hard
         self.metadata: GroupMetadataRecord | None = None
         # soft
-        self.state = GroupState.EMPTY
-        self.previous_state = GroupState.DEAD
+        self.state, self.previous_state = GroupState.EMPTY, GroupState.DEAD
         self.state_timestamp_ms = -1
         self.protocol: str | None = None
         self.leader: str | None = None
@@ -316,8 +314,10 @@ class ClassicGroup(Group):
         return self.state is GroupState.EMPTY and not self.pending_joins
 
     def cancel_timers(self, step: AnyStep) -> None:
-        for member_id in self.pending_joins:
+        for member_id in (*self.members, *self.pending_joins):
             self.end_session(step, member_id)
+        step.timers.cancel((JOIN, self.group_id))
+        step.timers.cancel((SYNC, self.group_id))
 
     def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:
         return [GroupMetadataTombstone(self.group_id, wall_ms, keeps_offsets), GenerationFloor(self.group_id, None)]

@@ -32,14 +32,10 @@ UTF8_BYTES = 4
 
 
 def join_group(step: Step, request: JoinGroupRequest) -> None:
-    version = step.request.api_version
-    settings = step.coordinator.settings
-    member_id = request.member_id
-    if not request.group_id:
-        return step.reply(join_refused(ErrorCode.INVALID_GROUP_ID, version, member_id))
-    timeout_ms = request.session_timeout_ms
-    if not settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms:
-        return step.reply(join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, version, member_id))
+    version, member_id = step.request.api_version, request.member_id
+    error = check_join(step, request)
+    if error:
+        return step.reply(join_refused(error, version, member_id))
     present, group = step.groups.get(request.group_id), find(step.groups, request.group_id)
     if group is None:
         if present is not None and present.member_count:
@@ -49,10 +45,10 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
         if present is not None:
             _convert(step, present)
         group = _create(step, request.group_id)
-    if not _has_room(group, member_id, settings.group_max_size):
+    if not _has_room(group, member_id, step.coordinator.settings.group_max_size):
         _turn_away(step, group, member_id)
         return step.reply(join_refused(ErrorCode.GROUP_MAX_SIZE_REACHED, version))
-    offer = _offer_of(request, version)
+    offer = offer_of(request, version)
     if not group.supports(offer):
         return step.reply(join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, version, member_id))
     if not _fits_in_record(step, group, request, offer):
@@ -63,6 +59,16 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
     if member_id in group.pending_joins:
         return _join_with_given_id(step, group, request, offer)
     return _join_again(step, group, request, offer)
+
+
+def check_join(step: Step, request: JoinGroupRequest) -> ErrorCode:
+    """What does not depend on the group."""
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    settings, timeout_ms = step.coordinator.settings, request.session_timeout_ms
+    if not settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    return ErrorCode.NONE
 
 
 def _convert(step: Step, group: Group) -> None:
@@ -100,7 +106,7 @@ def _turn_away(step: Step, group: ClassicGroup, member_id: str) -> None:
         group.end_session(step, member_id)
 
 
-def _offer_of(request: JoinGroupRequest, version: int) -> Offer:
+def offer_of(request: JoinGroupRequest, version: int) -> Offer:
     return Offer(
         request.protocol_type,
         distinct_protocols((protocol.name, protocol.metadata) for protocol in request.protocols),

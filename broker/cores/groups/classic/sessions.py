@@ -43,10 +43,19 @@ def leave_group(step: Step, request: LeaveGroupRequest) -> None:
     if not request.group_id:
         return step.reply(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     group = find(step.groups, request.group_id)
+    return reply_left(step, request, _leave(step, group, leaving_members(step, request)))
+
+
+def leaving_members(step: Step, request: LeaveGroupRequest) -> list[LeaveGroupRequest.Member]:
     if step.request.api_version <= 2:
-        leaving = LeaveGroupRequest.Member(member_id=request.member_id)
-        return step.reply(LeaveGroupResponse(error_code=_leave(step, group, [leaving])[0]))
-    errors = _leave(step, group, request.members)
+        return [LeaveGroupRequest.Member(member_id=request.member_id)]
+    return request.members
+
+
+def reply_left(step: Step, request: LeaveGroupRequest, errors: list[ErrorCode]) -> None:
+    """Answer with the error of each leaving member."""
+    if step.request.api_version <= 2:
+        return step.reply(LeaveGroupResponse(error_code=errors[0]))
     return step.reply(
         LeaveGroupResponse(
             members=[
@@ -75,11 +84,10 @@ def _leave(step: Step, group: ClassicGroup | None, members: list[LeaveGroupReque
 def _leave_one(step: Step, group: ClassicGroup, leaving: LeaveGroupRequest.Member) -> ErrorCode:
     member_id, instance_id = leaving.member_id, leaving.group_instance_id
     if not member_id:
-        # Only an admin names a static member by its instance id alone.
         if instance_id is None or instance_id not in group.static_members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         member = group.members[group.static_members[instance_id]]
-        _remove(step, group, member, Cause.REQUESTED_BY_ADMIN, leaving.reason)
+        _remove(step, group, member, cause_of(leaving), leaving.reason)
         return ErrorCode.NONE
     if member_id in group.pending_joins:
         group.remove(member_id)
@@ -88,10 +96,14 @@ def _leave_one(step: Step, group: ClassicGroup, leaving: LeaveGroupRequest.Membe
     error = group.fence(member_id, instance_id)
     if error:
         return error
-    is_by_admin = leaving.reason is not None and leaving.reason.startswith(_ADMIN_REASON)
-    cause = Cause.REQUESTED_BY_ADMIN if is_by_admin else Cause.MEMBER_LEFT
-    _remove(step, group, group.members[member_id], cause, leaving.reason)
+    _remove(step, group, group.members[member_id], cause_of(leaving), leaving.reason)
     return ErrorCode.NONE
+
+
+def cause_of(leaving: LeaveGroupRequest.Member) -> Cause:
+    """Only an admin names a static member by its instance id alone; for others the reason tells."""
+    is_by_admin = not leaving.member_id or (leaving.reason or "").startswith(_ADMIN_REASON)
+    return Cause.REQUESTED_BY_ADMIN if is_by_admin else Cause.MEMBER_LEFT
 
 
 def on_session_timeout(step: Step, group_id: str, member_id: str) -> None:

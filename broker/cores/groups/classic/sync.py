@@ -45,12 +45,18 @@ def on_sync_timeout(step: Step, group_id: str) -> None:
     rebalance.prepare(step, group)
 
 
-def _check(group: ClassicGroup | None, request: SyncGroupRequest, version: int) -> ErrorCode:
+def check_sync(request: SyncGroupRequest, version: int) -> ErrorCode:
+    """What does not depend on the group."""
     if version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         # KIP-559: checked before everything else, the group id included.
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
+    return ErrorCode.NONE if request.group_id else ErrorCode.INVALID_GROUP_ID
+
+
+def _check(group: ClassicGroup | None, request: SyncGroupRequest, version: int) -> ErrorCode:
+    error = check_sync(request, version)
+    if error:
+        return error
     if group is None or group.state is GroupState.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.fence(request.member_id, request.group_instance_id)
@@ -58,14 +64,14 @@ def _check(group: ClassicGroup | None, request: SyncGroupRequest, version: int) 
         return error
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol):
+    if differs(request.protocol_type, group.protocol_type) or differs(request.protocol_name, group.protocol):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if group.state is GroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 
 
-def _differs(requested: str | None, present: str | None) -> bool:
+def differs(requested: str | None, present: str | None) -> bool:
     return requested is not None and present is not None and requested != present
 
 

@@ -20,9 +20,9 @@ def note_joined(group: ConsumerGroup, member_id: str, replaced_id: str | None) -
     pending.set_cause(Cause.MEMBER_JOINED, _TAKEN_OVER if replaced_id is not None else "")
 
 
-def note_left(group: ConsumerGroup, member_id: str, cause: Cause) -> None:
-    group.pending_event.add_left(cause, "", [member_id])
-    group.pending_event.set_cause(cause, "")
+def note_left(group: ConsumerGroup, member_id: str, cause: Cause, reason: str = "") -> None:
+    group.pending_event.add_left(cause, reason, [member_id])
+    group.pending_event.set_cause(cause, reason)
 
 
 def report(step: Step, group: ConsumerGroup, generation: int) -> None:
@@ -59,15 +59,19 @@ def _moved(group: ConsumerGroup) -> tuple[int | None, dict[tuple[bytes, int], st
 
     A static member is the same owner under every member id. None: this process has not seen the group stable before.
     """
-    owners = {
+    owners, before = owners_in(group), group.owners_reported
+    moved = None if before is None else sum(owners.get(place) != owner for place, owner in before.items())
+    return moved, owners
+
+
+def owners_in(group: ConsumerGroup) -> dict[tuple[bytes, int], str]:
+    """The owner of each partition by topic id and number: an instance id, or else a member id."""
+    return {
         (topic_id, partition): member.subscription.instance_id or member.member_id
         for member in group.members.values()
         for topic_id, partitions in member.current.assigned.items()
         for partition in partitions
     }
-    before = group.owners_reported
-    moved = None if before is None else sum(owners.get(place) != owner for place, owner in before.items())
-    return moved, owners
 
 
 def _assignment(group: ConsumerGroup, catalog: TopicCatalog) -> Assignment | None:

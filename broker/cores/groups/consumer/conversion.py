@@ -6,6 +6,7 @@ from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.consumer.upgrade import upgraded
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
@@ -23,10 +24,7 @@ def find_or_make(step: Step, group_id: str, records: list[StateRecord], *, is_jo
     if not is_joining or not isinstance(group, ClassicGroup):
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
     if group.state is not GroupState.EMPTY:
-        raise Refused(
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            f"Cannot upgrade classic group {group_id} to consumer group because online upgrade is disabled.",
-        )
+        return upgraded(step, group, records)
     records += group.tombstones(step.wall_ms, keeps_offsets=True)
     return ConsumerGroup(group_id, offsets_loaded=group.offsets_loaded)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from broker.cores.groups.classic import rebalance
 from broker.cores.groups.consumer.changes import note_left, report
 from broker.cores.groups.consumer.conversion import existing
-from broker.cores.groups.consumer.group import ConsumerGroup
+from broker.cores.groups.consumer.downgrade import downgrade, is_due
+from broker.cores.groups.consumer.group import ConsumerGroup, count
 from broker.cores.groups.consumer.member import LEFT_STATIC, ConsumerMember
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.consumer.refusals import Refused
@@ -13,11 +17,20 @@ from broker.cores.groups.events import Cause
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord, RegexRecord
 from broker.cores.groups.step import Step
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+
+
+class Departure(NamedTuple):
+    """A member that is removed, and why."""
+
+    member: ConsumerMember
+    cause: Cause
+    reason: str = ""
 
 
 def leave(step: Step, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
@@ -55,15 +68,31 @@ def on_rebalance_timeout(step: Step, group_id: str, member_id: str) -> None:
 
 
 def remove(step: Step, group: ConsumerGroup, member: ConsumerMember, cause: Cause) -> None:
-    """Remove a member. Its partitions are free; the next heartbeat of another member computes who gets them."""
-    group_id, regex, generation = group.group_id, member.subscription.topic_regex, group.generation
-    hashed = metadata_hash(group.topics_with(None, member), step.coordinator.topics)
-    records: list[StateRecord] = removal(group_id, member.member_id, step.wall_ms)
-    if regex and group.expressions.get(regex) == 1:
-        records.append(RegexRecord(group_id, regex, None, step.wall_ms))
+    remove_all(step, group, [Departure(member, cause)])
+
+
+def remove_all(step: Step, group: ConsumerGroup, departures: Sequence[Departure]) -> None:
+    """Remove members. Their partitions are free; the next request of another member computes who gets them.
+
+    If only classic members stay, the group becomes a classic one instead, and rebalances.
+    """
+    members = [departure.member for departure in departures]
+    for member, cause, reason in departures:
+        note_left(group, member.member_id, cause, reason)
+    if is_due(step, group, members):
+        rebalance.prepare(step, downgrade(step, group, {member.member_id for member in members}))
+        return
+    group_id, generation = group.group_id, group.generation
+    hashed = metadata_hash(group.topics_with(None, *members), step.coordinator.topics)
+    records: list[StateRecord] = []
+    expressions: dict[str, int] = {}
+    for member in members:
+        records += removal(group_id, member.member_id, step.wall_ms)
+        count(expressions, filter(None, (member.subscription.topic_regex,)), 1)
+        group.cancel_timers_of(step, member.member_id)
+    unused = [regex for regex, found in expressions.items() if group.expressions.get(regex) == found]
+    records += [RegexRecord(group_id, regex, None, step.wall_ms) for regex in unused]
     records.append(GroupEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
-    group.cancel_timers_of(step, member.member_id)
-    note_left(group, member.member_id, cause)
     for record in records:
         step.persist(record)
     report(step, group, generation)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import TypeVar
 
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
-from broker.cores.groups.group import AnyStep, Committer, Group
+from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import (
     CurrentRecord,
@@ -24,6 +25,8 @@ from broker.protocol.errors import ErrorCode
 
 # The kinds of a group's timers. A key is (kind, group id, member id), for the look-up of regular expressions (kind, group id).
 SESSION, REBALANCE, REGEX = "consumer session", "consumer rebalance", "consumer regex"
+# Those of classic members: until they join again, and until they sync.
+JOIN, SYNC = "consumer join", "consumer sync"
 NO_OWNER = -1
 K = TypeVar("K")
 NO_TARGET: Target = {}
@@ -43,6 +46,7 @@ class ConsumerGroup(Group):
         "_settled",
         "assignment_epoch",
         "assignors",
+        "classic_members",
         "expressions",
         "heartbeats_ms",
         "is_rebalancing",
@@ -59,6 +63,7 @@ class ConsumerGroup(Group):
         "revoking",
         "seen_version",
         "static_members",
+        "supported",
         "targets",
         "was_replaced",
     )
@@ -79,6 +84,8 @@ class ConsumerGroup(Group):
         self.expressions: dict[str, int] = {}  # regular expression -> how many members have it
         self.assignors: dict[str, int] = {}  # name -> how many members ask for it
         self.owners: dict[bytes, dict[int, int]] = {}  # topic id -> partition -> epoch of the member that owns it
+        self.classic_members = 0  # how many members speak the classic protocol
+        self.supported: dict[str, int] = {}  # name of a classic protocol -> how many of them support it
         self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
         # soft
         self.most_members = 0  # at a time: Kafka's table of members has room for as many
@@ -119,6 +126,24 @@ class ConsumerGroup(Group):
     def owner_epoch(self, topic_id: bytes, partition: int) -> int:
         """The epoch of the member that owns the partition or has not confirmed that it gave it up; NO_OWNER if no member does."""
         return self.owners.get(topic_id, {}).get(partition, NO_OWNER)
+
+    def is_waiting(self, member: ConsumerMember) -> bool:
+        """Whether another member owns a partition that this one is to get."""
+        owned = member.current.assigned
+        return any(
+            partition not in owned.get(topic_id, ()) and self.owner_epoch(topic_id, partition) != NO_OWNER
+            for topic_id, partitions in self.targets.get(member.member_id, NO_TARGET).items()
+            for partition in partitions
+        )
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a classic member with these protocols may join: it must share one with all other classic members."""
+        is_consumer = protocol_type == self.protocol_type
+        return is_consumer and any(self.supported.get(name, 0) == self.classic_members for name in names)
+
+    def classic_handlers(self) -> Handlers:
+        handlers: Handlers = import_module("broker.cores.groups.consumer.classic_members").HANDLERS
+        return handlers
 
     # ---- subscriptions -------------------------------------------------------------------------------------------
 
@@ -172,6 +197,7 @@ class ConsumerGroup(Group):
         count(self.named, subscription.topic_names, 1)
         count(self.expressions, _expression(member), 1)
         count(self.assignors, (subscription.server_assignor,) if subscription.server_assignor else (), 1)
+        self._count_classic(member, 1)
         if subscription.instance_id is not None:
             self.static_members[subscription.instance_id] = member.member_id
         if current.state == MemberState.STABLE:
@@ -203,10 +229,17 @@ class ConsumerGroup(Group):
         count(self.named, subscription.topic_names, -1)
         count(self.expressions, _expression(member), -1)
         count(self.assignors, (subscription.server_assignor,) if subscription.server_assignor else (), -1)
+        self._count_classic(member, -1)
         if current.state == MemberState.STABLE:
             count(self._settled, (current.member_epoch,), -1)
         self._release(current.assigned, current.member_epoch)
         self._release(current.pending_revocation, current.member_epoch)
+
+    def _count_classic(self, member: ConsumerMember, change: int) -> None:
+        classic = member.subscription.classic
+        if classic is not None:
+            self.classic_members += change
+            count(self.supported, (name for name, _ in classic.protocols), change)
 
     def _take(self, owned: Owned, epoch: int) -> None:
         for topic_id, partitions in owned.items():
@@ -271,12 +304,14 @@ class ConsumerGroup(Group):
             self.cancel_timers_of(step, member_id)
 
     def cancel_timers_of(self, step: AnyStep, member_id: str) -> None:
-        step.timers.cancel((SESSION, self.group_id, member_id))
-        step.timers.cancel((REBALANCE, self.group_id, member_id))
+        for kind in (SESSION, REBALANCE, JOIN, SYNC):
+            step.timers.cancel((kind, self.group_id, member_id))
 
-    def tombstones(self, wall_ms: int, *, keeps_offsets: bool = False) -> list[StateRecord]:
-        """In Kafka's order. The last one removes the group."""
-        group_id, members = self.group_id, list(self.members)
+    def tombstones(
+        self, wall_ms: int, *, keeps_offsets: bool = False, member_ids: Iterable[str] | None = None
+    ) -> list[StateRecord]:
+        """In Kafka's order. The last one removes the group. `member_ids`: of all members, if they are about to change."""
+        group_id, members = self.group_id, list(self.members if member_ids is None else member_ids)
         return [
             *(CurrentRecord(group_id, member_id, None, wall_ms) for member_id in members),
             *(TargetRecord(group_id, member_id, None, wall_ms) for member_id in members),

@@ -13,18 +13,18 @@ Everything is computed first and then persisted, so that a refused heartbeat cha
 from __future__ import annotations
 
 from broker.cores.groups.consumer import regexes, statics
-from broker.cores.groups.consumer.changes import note_joined, report
+from broker.cores.groups.consumer.advance import advance, check_room, store
+from broker.cores.groups.consumer.changes import report
 from broker.cores.groups.consumer.configs import heartbeat_interval_ms, session_timeout_ms
 from broker.cores.groups.consumer.conversion import find_or_make
 from broker.cores.groups.consumer.departures import leave
-from broker.cores.groups.consumer.group import REBALANCE, SESSION, ConsumerGroup
+from broker.cores.groups.consumer.group import JOIN, REBALANCE, SESSION, SYNC, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState, new_member
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
-from broker.cores.groups.consumer.reconciliation import owns_only, reconciled
+from broker.cores.groups.consumer.reconciliation import owns_only
 from broker.cores.groups.consumer.refusals import Refused
-from broker.cores.groups.consumer.target import new_target
+from broker.cores.groups.consumer.upgrade import settle
 from broker.cores.groups.records import StateRecord
-from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord, MemberRecord, Owned, Subscription
+from broker.cores.groups.records.consumer import MemberRecord, Owned, Subscription
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import (
@@ -81,7 +81,7 @@ def _not_empty(value: str | None, name: str) -> None:
 def _beat(step: Step, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     records: list[StateRecord] = []
     group = find_or_make(step, request.group_id, records, is_joining=request.member_epoch == 0)
-    _check_room(step, group, request.member_id)
+    check_room(step, group, request.member_id)
     member_id = request.member_id or step.coordinator.new_id()
     member = _find_member(step, group, member_id, request, records)
     updated = member._replace(subscription=_subscription(step, member, request))
@@ -92,53 +92,17 @@ def _beat(step: Step, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHe
         is_bumped |= updated.subscription.topic_names != member.subscription.topic_names
     expressions = regexes.change(step, group, member, updated, records)
     is_bumped |= expressions.is_resolved
-
-    epoch, is_homogeneous = group.generation, group.is_homogeneous()
-    version = step.coordinator.topics.version
-    if is_bumped or group.seen_version != version:
-        is_homogeneous = group.is_homogeneous_with(updated, member)
-        hashed = metadata_hash(group.topics_with(updated, member), step.coordinator.topics)
-        if is_bumped or hashed != group.metadata_hash:
-            epoch += 1
-            records.append(GroupEpochRecord(group.group_id, epoch, hashed, step.wall_ms))
-
-    if epoch > group.assignment_epoch:
-        assignment_epoch = epoch
-        target = new_target(step, group, epoch, member, updated, is_homogeneous=is_homogeneous, records=records)
-    else:
-        assignment_epoch, target = group.assignment_epoch, group.target_of(updated)
-    before = updated
-    if not updated.is_reconciled_to(assignment_epoch):
-        updated = reconciled(updated, target, assignment_epoch, group.owner_epoch, request.topic_partitions)
-        if updated is not before:
-            records.append(CurrentRecord(group.group_id, member_id, updated.current, step.wall_ms))
+    before, reported = updated, request.topic_partitions
+    updated = advance(step, group, member, updated, reported, records, is_bumped=is_bumped)
 
     former, generation = step.groups.get(request.group_id), group.generation
-    replaced = group.static_member(updated.subscription.instance_id)
-    note = None if member_id in group.members else (member_id, replaced.member_id if replaced is not None else None)
-    for record in records:
-        step.persist(record)
-    stored = step.groups[request.group_id]
-    assert isinstance(stored, ConsumerGroup)
-    if former is not None and former is not stored:
-        former.cancel_timers(step)
-    stored.seen_version = version
+    stored = store(step, group, updated, records)
+    settle(step, former, group, stored)
     if expressions.is_refresh_due:
         regexes.resolve_soon(step, stored)
     _set_timers(step, stored, updated, has_moved=updated is not before)
-    if note is not None:
-        note_joined(stored, *note)
     report(step, stored, generation)
     return _answer(step, request, member, updated)
-
-
-def _check_room(step: Step, group: ConsumerGroup, member_id: str) -> None:
-    limit = step.coordinator.settings.group_consumer_max_size
-    if len(group.members) >= limit and member_id not in group.members:
-        raise Refused(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The consumer group has reached its maximum capacity of {limit} members.",
-        )
 
 
 def _find_member(
@@ -204,6 +168,9 @@ def _set_timers(step: Step, group: ConsumerGroup, member: ConsumerMember, *, has
     group.heartbeats_ms[member.member_id] = step.now_ms
     session_ms = session_timeout_ms(step.coordinator, group.group_id)
     step.timers.set((SESSION, group.group_id, member.member_id), step.now_ms + session_ms)
+    for kind in (JOIN, SYNC):
+        # It may have spoken the classic protocol before.
+        step.timers.cancel((kind, group.group_id, member.member_id))
     if not has_moved:
         return
     key = (REBALANCE, group.group_id, member.member_id)

@@ -19,14 +19,19 @@ def find(
     records: list[StateRecord],
     *,
     is_joining: bool,
+    is_classic: bool = False,
 ) -> ConsumerMember:
-    """The static member as it is before this heartbeat; `records` get what gives it the place of its former id. Raises Refused."""
+    """The static member as it is before this request; `records` get what gives it the place of its former id. Raises Refused.
+
+    Between two members of the consumer protocol the former one must have left for that; a classic one is fenced.
+    """
     holder = group.static_member(instance_id)
     if not is_joining:
         return held_by(holder, member_id, instance_id)
     if holder is None:
         return group.members.get(member_id) or new_member(member_id)
-    if holder.current.member_epoch != LEFT_STATIC:
+    is_in_use = not is_classic and holder.subscription.classic is None and holder.current.member_epoch != LEFT_STATIC
+    if is_in_use:
         raise Refused(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "

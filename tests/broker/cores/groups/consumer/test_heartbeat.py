@@ -299,11 +299,3 @@ def test_an_empty_consumer_group_becomes_a_classic_group_and_keeps_its_offsets(w
     assert world.group().TYPE == "classic"
     world.start()
     assert (world.group().TYPE, fetched(world.answer(fetch_all(), 7))) == ("classic", {("orders", 0): 7})
-
-
-def test_members_of_one_protocol_do_not_join_a_group_with_members_of_the_other(world: World) -> None:
-    world.generation(1, "h")
-    refused = world.answer(beat("a", 0, group="h"), V)
-    assert refused.error_code == NO_GROUP
-    joined(world, "a")
-    assert world.answer(join(), 3).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL

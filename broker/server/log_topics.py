@@ -53,3 +53,6 @@ class LogTopics:
 
     def racks(self, topic_id: bytes, partition: int) -> frozenset[str]:
         return self._racks
+
+    def common_racks(self, topic_id: bytes) -> frozenset[str] | None:
+        return self._racks

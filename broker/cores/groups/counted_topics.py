@@ -39,3 +39,6 @@ class CountedTopics:
 
     def racks(self, topic_id: bytes, partition: int) -> frozenset[str]:
         return frozenset()
+
+    def common_racks(self, topic_id: bytes) -> frozenset[str] | None:
+        return frozenset()

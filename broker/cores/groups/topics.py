@@ -34,3 +34,7 @@ class TopicCatalog(Protocol):
     def racks(self, topic_id: bytes, partition: int) -> frozenset[str]:
         """The racks of the replicas of a partition, as far as they are known."""
         ...
+
+    def common_racks(self, topic_id: bytes) -> frozenset[str] | None:
+        """The racks of each partition of the topic; None if not all partitions have the same."""
+        ...

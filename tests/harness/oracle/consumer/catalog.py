@@ -51,6 +51,9 @@ class Catalog:
     def racks(self, topic_id: bytes, partition: int) -> frozenset[str]:
         return frozenset()
 
+    def common_racks(self, topic_id: bytes) -> frozenset[str] | None:
+        return frozenset()
+
 
 def _topic_id(number: int) -> bytes:
     high = number + 1

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgctl.commands.bench.options import (
+    DEFAULT_BATCH_BYTES,
+    DEFAULT_WARM_UP_S,
     BatchSize,
     Keep,
     LingerMs,
@@ -15,6 +17,7 @@ from kgctl.commands.bench.options import (
     Replicas,
     Seconds,
     TopicName,
+    WarmUp,
 )
 from kgctl.commands.records.consume_options import Isolation
 from kgctl.commands.records.produce_options import Compression
@@ -55,11 +58,12 @@ def consume(
         typer.Option("--rate", min=0.001, metavar="N", help="Send N records a second while reading."),
     ] = None,
     duration: Seconds = None,
+    warm_up: WarmUp = DEFAULT_WARM_UP_S,
     compression: Annotated[
         Compression,
         typer.Option("--compression", metavar="|".join(codec.value for codec in Compression), help="How to compress."),
     ] = Compression.NONE,
-    batch_size: BatchSize = 16_384,
+    batch_size: BatchSize = DEFAULT_BATCH_BYTES,
     linger_ms: LingerMs = 5,
     isolation: Annotated[
         Isolation,
@@ -102,7 +106,7 @@ def consume(
     with measuring(settings(ctx)) as run:
         if topic is not None:
             found = existing_topic(connection, topic)
-            _read(run, connection, reading, topic, found.partitions, records, duration)
+            _read(run, connection, reading, topic, found.partitions, records, duration, warm_up)
             return
         with bench_topic(connection, BenchTopic(keep=keep, partitions=partitions, replicas=replicas), run.note) as name:
             count = DEFAULT_RECORDS if records is None and (rate is None or duration is None) else records
@@ -110,9 +114,9 @@ def consume(
             sending = _sending(compression, batch_size, linger_ms, size)
             if rate is None:
                 _fill(run, connection, sending, name, load)
-                _read(run, connection, reading, name, partitions, count, duration, load, compression)
+                _read(run, connection, reading, name, partitions, count, duration, warm_up, load, compression)
             else:
-                _read_along(run, connection, reading, sending, name, partitions, load, compression)
+                _read_along(run, connection, reading, sending, name, partitions, load, warm_up, compression)
 
 
 def _sending(compression: Compression, batch_size: int, linger_ms: int, size: int) -> dict[str, Any]:
@@ -138,6 +142,7 @@ def _read(
     partitions: int,
     records: int | None,
     duration: float | None,
+    warm_up: float,
     load: Load | None = None,
     compression: Compression | None = None,
 ) -> None:
@@ -147,6 +152,8 @@ def _read(
     reading = Reading(connection, options, run.interruption, run.show)
     try:
         reading.begin(topic)
+        if warm_up:
+            reading.warm_up(warm_up)
         reading.run(records, duration, stamped=False, to_end=True)
     finally:
         reading.close()
@@ -161,22 +168,30 @@ def _read_along(
     topic: str,
     partitions: int,
     load: Load,
+    warm_up: float,
     compression: Compression,
 ) -> None:
     """Read while records are sent."""
+    from broker.light_dataclasses import replace
     from kgctl.commands.bench.feeder import Feeder
     from kgctl.commands.bench.reading import Reading
 
-    feeder = Feeder(connection, sending, topic, load)
+    feeder: Feeder | None = None
 
     def show(text: str) -> None:
-        feeder.check()
+        if feeder is not None:
+            feeder.check()
         run.show(text)
 
     reading = Reading(connection, options, run.interruption, show)
     try:
-        reading.begin(topic)
-        with feeder:
+        if warm_up:
+            reading.begin(topic)
+            unmeasured = replace(load, records=None, seconds=warm_up)
+            with (feeder := Feeder(connection, sending, topic, unmeasured)):
+                reading.run(None, warm_up, stamped=True, to_end=False, verb="warming up: received")
+        reading.begin(topic, from_end=True)
+        with (feeder := Feeder(connection, sending, topic, load)):
             reading.run(load.records, load.seconds, stamped=True, to_end=False)
     finally:
         reading.close()

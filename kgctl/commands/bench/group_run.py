@@ -214,7 +214,8 @@ class GroupRun:
             return True
         if not self._interruption.requested:
             raise TimedOut(
-                f"{board.together:,} of {load.members:,} members were in one generation after {load.stable_within_s:g} s"
+                f"{board.together:,} of {load.members:,} members were in one generation after {load.stable_within_s:g} s;"
+                " allow them more time with --stable-within"
             )
         return False
 

@@ -14,7 +14,8 @@ from kgctl.client.consumer.settings import settings_of
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import TimedOut
 from kgctl.commands.bench.latencies import Latencies
-from kgctl.commands.bench.sending import STAMP_BYTES, progress_of
+from kgctl.commands.bench.progress import Progress
+from kgctl.commands.bench.sending import STAMP_BYTES
 from kgctl.commands.shared.interruption import Interrupted, Interruption
 from kgctl.model.topic_partition import TopicPartition
 
@@ -48,11 +49,11 @@ class Reading:
         network = replace(settings.network, client_id=connection.client_id, read_only=connection.read_only)
         self._most_at_once = settings.fetch.max_poll_records
         self._interruption, self._show, self._timeout = interruption, show, connection.timeout
-        self.received = Received()
         self._consumer = Consumer.connect(connection, replace(settings, network=network))
 
     def begin(self, topic: str, *, from_end: bool = False) -> None:
-        """Read all partitions of the topic, from the oldest record or the end on."""
+        """Read all partitions of the topic, from the oldest record or the end on, and count from here."""
+        self.received = Received()
         with self._interruption.may_interrupt():
             infos = self._consumer.partitions_for(topic, self._timeout)
             partitions = [TopicPartition(topic, info.partition) for info in infos]
@@ -63,10 +64,26 @@ class Reading:
                 for one in partitions:
                     self._consumer.position(one, self._timeout)
 
-    def run(self, records: int | None, seconds: float | None, *, stamped: bool, to_end: bool) -> Received:
+    def warm_up(self, seconds: float) -> None:
+        """Read from the beginning to the end, again and again. Nothing of it counts, and `run` begins where this did."""
+        until = time.perf_counter() + seconds
+        while (left := until - time.perf_counter()) > 0 and not self._interruption.requested:
+            self.run(None, left, stamped=False, to_end=True, verb="warming up: received")
+            self._consumer.seek_to_beginning()
+            self.received = Received()
+
+    def run(
+        self,
+        records: int | None,
+        seconds: float | None,
+        *,
+        stamped: bool,
+        to_end: bool,
+        verb: str = "received",
+    ) -> Received:
         """Read until `records` have arrived, until `seconds` have passed, or `to_end`: where the logs ended at the beginning."""
         began, cpu = time.perf_counter(), time.process_time()
-        last = began
+        last, progress = began, Progress(self._show, verb, records)
         try:
             while records is None or self.received.records < records:
                 with self._interruption.may_interrupt():
@@ -82,7 +99,7 @@ class Reading:
                     raise TimedOut(
                         f"no record arrived for {self._timeout:g} s; {self.received.records:,} were received"
                     )
-                self._show(progress_of("received", self.received.records, records, began))
+                progress.note(self.received.records, now)
         except Interrupted:
             pass
         finally:

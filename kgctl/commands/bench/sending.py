@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +20,12 @@ from kgctl.client.producer.options import settings_of
 from kgctl.client.producer.producer import Producer
 from kgctl.client.producer.shared_face import Plugins
 from kgctl.commands.bench.latencies import Latencies
+from kgctl.commands.bench.progress import Progress
 from kgctl.commands.shared.interruption import Interrupted, Interruption
 
 STAMP_BYTES = 8
-# Of records that are sent as fast as possible, one in this many is timed.
-_SAMPLED = 16
+# Of records that are sent as fast as possible, one in this many is timed: a callback costs a tenth of a record.
+_SAMPLED = 64
 _MOST_AT_ONCE = 256
 _PAYLOADS = 64
 _LETTERS = bytes(65 + n % 26 for n in range(256))
@@ -88,25 +90,32 @@ class Sending:
         waits = interruption.may_interrupt
         self._producer = Producer.connect(connection, settings, Plugins(), self._settled, waits)
 
-    def run(self, topic: str, load: Load) -> Sent:
-        """Send until the load is sent or a signal arrives. Raises the first failure."""
+    def run(self, topic: str, load: Load, warm_up_s: float = 0.0) -> Sent:
+        """Send until the load is sent or a signal arrives. Raises the first failure.
+
+        What is sent in the seconds before, at the same rate, does not count.
+        """
         try:
             with contextlib.suppress(Interrupted):
                 with self._interruption.may_interrupt():
                     self._producer.partitions_for(topic, self._timeout)
                     if self._is_transactional:
                         self._producer.init_transactions(self._timeout)
-                self._measure(topic, load)
+                if warm_up_s:
+                    self._measure(topic, replace(load, records=None, seconds=warm_up_s), "warming up: sent")
+                    self.sent, self._acknowledged = Sent(), 0
+                if not self._interruption.requested:
+                    self._measure(topic, load, "sent")
         finally:
             # Aborts an open transaction.
             self._producer.close(0 if self._failure else _LAST_S)
         self._check()
         return self.sent
 
-    def _measure(self, topic: str, load: Load) -> None:
+    def _measure(self, topic: str, load: Load, verb: str) -> None:
         began, cpu = time.perf_counter(), time.process_time()
         try:
-            self._send_each(topic, load, began)
+            self._send_each(topic, load, began, verb)
             with self._interruption.may_interrupt():
                 self._commit() if self._is_transactional else self._producer.flush()
         except Interrupted:
@@ -119,11 +128,11 @@ class Sending:
             if not self._is_transactional:
                 self.sent.records = self._acknowledged
 
-    def _send_each(self, topic: str, load: Load, began: float) -> None:
+    def _send_each(self, topic: str, load: Load, began: float, verb: str) -> None:
         send, payloads, add = self._producer.send, _payloads(load.record_bytes), self._acknowledge
         step = 1 if load.rate is not None else _SAMPLED
         clock, stamped = time.perf_counter, load.stamped
-        for first, count in self._portions(load, began):
+        for first, count in self._portions(load, began, verb):
             if self._is_transactional and not self._is_open:
                 self._producer.begin_transaction()
                 self._is_open = True
@@ -139,15 +148,16 @@ class Sending:
                 with self._interruption.may_interrupt():
                     self._commit()
 
-    def _portions(self, load: Load, began: float) -> Iterator[tuple[int, int]]:
+    def _portions(self, load: Load, began: float, verb: str) -> Iterator[tuple[int, int]]:
         """The number of the next record, and how many to send without a pause; ends when nothing is left to send."""
         most = _MOST_AT_ONCE if load.rate is None else max(1, min(_MOST_AT_ONCE, int(load.rate / 100)))
-        sent = 0
+        ends = math.inf if load.seconds is None else began + load.seconds
+        sent, progress = 0, Progress(self._show, verb, load.records)
         while load.records is None or sent < load.records:
-            now = time.perf_counter()
             if load.rate is not None:
-                self._sleep(began + sent / load.rate - now)
-            if load.seconds is not None and now - began >= load.seconds:
+                self._sleep(min(began + sent / load.rate, ends))
+            now = time.perf_counter()
+            if now >= ends:
                 return
             self._check()
             if self._interruption.requested:
@@ -157,10 +167,9 @@ class Sending:
                 count = min(count, load.per_transaction - sent % load.per_transaction)
             yield sent, count
             sent += count
-            self._show(progress_of("sent", sent, load.records, began))
+            progress.note(sent, now)
 
-    def _sleep(self, seconds: float) -> None:
-        until = time.perf_counter() + seconds
+    def _sleep(self, until: float) -> None:
         while (left := until - time.perf_counter()) > 0:
             with self._interruption.may_interrupt():
                 time.sleep(min(left, _LONGEST_SLEEP_S))
@@ -193,9 +202,3 @@ class Sending:
 def _payloads(size: int) -> list[bytes]:
     """Random letters, which compress a little, as text does."""
     return [os.urandom(size).translate(_LETTERS) for _ in range(_PAYLOADS)]
-
-
-def progress_of(verb: str, records: int, of: int | None, began: float) -> str:
-    seconds = time.perf_counter() - began
-    share = f" of {of:,} ({records * 100 // of} %)" if of else ""
-    return f"{verb} {records:,} records{share}, {records / max(seconds, 1e-3):,.0f}/s, {seconds:.0f} s"

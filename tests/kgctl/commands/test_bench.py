@@ -14,6 +14,7 @@ from kgctl.commands.bench.latencies import Latencies
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
 
+COLD = ("--warm-up", 0)
 SMALL_GROUP = ("--count", 3, "--partitions", 4, "--duration", 0.2, "--rebalances", 1, "--heartbeat-interval", 0.1)
 
 
@@ -27,24 +28,26 @@ def own_topics(kgctl: Kgctl) -> set[str]:
 
 
 def test_all_records_are_acknowledged_and_the_topic_is_removed(kgctl: Kgctl) -> None:
-    (row,) = kgctl.rows("bench", "produce", "--records", 500, "--size", 100, "--compression", "lz4", "--partitions", 2)
+    (row,) = kgctl.rows(
+        "bench", "produce", *COLD, "--records", 500, "--size", 100, "--compression", "lz4", "--partitions", 2
+    )
     assert (row["records"], row["partitions"], row["is_complete"]) == (500, 2, True)
     assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"] <= row["max_ms"]
     assert row["topic"] not in own_topics(kgctl)
 
 
 def test_a_kept_topic_has_the_records(kgctl: Kgctl) -> None:
-    (row,) = kgctl.rows("bench", "produce", "--records", 300, "--size", 10, "--keep")
-    (read,) = kgctl.rows("bench", "consume", "--topic", row["topic"])
+    (row,) = kgctl.rows("bench", "produce", *COLD, "--records", 300, "--size", 10, "--keep")
+    (read,) = kgctl.rows("bench", "consume", *COLD, "--topic", row["topic"])
     assert (read["records"], read["record_bytes"], read["p50_ms"]) == (300, None, None)
     assert row["topic"] in own_topics(kgctl)
 
 
 def test_records_of_transactions_are_committed(kgctl: Kgctl) -> None:
     topic = fresh("bench")
-    (row,) = kgctl.rows("bench", "produce", "--records", 250, "--transaction-records", 100, "--topic", topic)
+    (row,) = kgctl.rows("bench", "produce", *COLD, "--records", 250, "--transaction-records", 100, "--topic", topic)
     assert (row["records"], row["transactions"]) == (250, 3)
-    (read,) = kgctl.rows("bench", "consume", "--topic", topic, "--isolation", "read_committed")
+    (read,) = kgctl.rows("bench", "consume", *COLD, "--topic", topic, "--isolation", "read_committed")
     assert read["records"] == 250
 
 
@@ -52,24 +55,40 @@ def test_a_topic_that_exists_is_written_to_only_with_existing(kgctl: Kgctl) -> N
     topic = fresh("bench")
     assert kgctl("topics", "create", topic).exit_code == 0
     fill(kgctl, topic, [3])
-    refused = kgctl("bench", "produce", "--records", 5, "--topic", topic)
+    refused = kgctl("bench", "produce", *COLD, "--records", 5, "--topic", topic)
     assert refused.exit_code == 6
     assert f"topic '{topic}' exists already" in refused.stderr
-    assert kgctl.rows("bench", "consume", "--topic", topic)[0]["records"] == 3
-    assert kgctl("bench", "produce", "--records", 5, "--topic", topic, "--existing").exit_code == 0
-    assert kgctl.rows("bench", "consume", "--topic", topic)[0]["records"] == 8
+    assert kgctl.rows("bench", "consume", *COLD, "--topic", topic)[0]["records"] == 3
+    assert kgctl("bench", "produce", *COLD, "--records", 5, "--topic", topic, "--existing").exit_code == 0
+    assert kgctl.rows("bench", "consume", *COLD, "--topic", topic)[0]["records"] == 8
 
 
 def test_a_topic_that_is_missing_is_not_created_to_read_it(kgctl: Kgctl) -> None:
-    result = kgctl("bench", "consume", "--topic", "absent")
+    result = kgctl("bench", "consume", *COLD, "--topic", "absent")
     assert (result.exit_code, result.stdout) == (5, "")
     assert "topic 'absent' does not exist" in result.stderr
 
 
 def test_a_rate_shows_the_latency_from_end_to_end(kgctl: Kgctl) -> None:
-    (row,) = kgctl.rows("bench", "consume", "--records", 40, "--rate", 400, "--size", 8)
+    (row,) = kgctl.rows("bench", "consume", *COLD, "--records", 40, "--rate", 400, "--size", 8)
     assert (row["records"], row["is_complete"]) == (40, True)
     assert 0 < row["p50_ms"] <= row["max_ms"]
+
+
+def test_records_of_the_warm_up_do_not_count(kgctl: Kgctl) -> None:
+    words = ("--records", 20, "--warm-up", 0.1)
+    (sent,) = kgctl.rows("bench", "produce", *words, "--transaction-records", 10, "--keep")
+    assert (sent["records"], sent["transactions"]) == (20, 2)
+    (read,) = kgctl.rows("bench", "consume", "--topic", sent["topic"], "--warm-up", 0.1)
+    (again,) = kgctl.rows("bench", "consume", "--topic", sent["topic"], *COLD)
+    assert read["records"] == again["records"] > 20
+    (late,) = kgctl.rows("bench", "consume", *words, "--rate", 200)
+    assert (late["records"], late["is_complete"]) == (20, True)
+
+
+def test_a_low_rate_ends_with_the_duration(kgctl: Kgctl) -> None:
+    (row,) = kgctl.rows("bench", "produce", "--rate", 0.001, "--duration", 0.1, *COLD)
+    assert (row["records"], row["is_complete"]) == (1, True)
 
 
 def test_members_become_stable_and_rebalance(kgctl: Kgctl) -> None:
@@ -90,8 +109,8 @@ def test_cooperative_members_become_stable(kgctl: Kgctl) -> None:
 @pytest.mark.parametrize(
     ("verb", "words"),
     [
-        ("produce", ("--records", 5)),
-        ("consume", ("--records", 5)),
+        ("produce", ("--records", 5, *COLD)),
+        ("consume", ("--records", 5, *COLD)),
         ("members", SMALL_GROUP),
     ],
 )
@@ -128,6 +147,8 @@ def test_a_signal_shows_what_was_measured_and_removes_the_topic(kgctl: Kgctl) ->
     words = [
         "bench",
         "produce",
+        "--warm-up",
+        "0",
         "--rate",
         "200",
         "--duration",

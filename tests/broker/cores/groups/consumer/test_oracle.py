@@ -7,18 +7,28 @@ import pytest
 from tests.harness.oracle.consumer.files import read, recording
 from tests.harness.oracle.consumer.on_core import play_walk, settings_of
 
-# Seeds of walks in which members of the classic protocol are in consumer groups, which this coordinator refuses.
-WITH_CLASSIC_MEMBERS = {"consumer": {14}, "max-size": {5}, "timed": {1, 3, 5, 6}}
+# Steps at which a walk ends because Kafka does what it should not, by kind and seed.
+ACCIDENTS = {
+    # A JoinGroup with a member id makes Kafka forget an Empty consumer group, without a record of that, so a restart brings it back.
+    ("timed", 1): 9,
+}
 
 
 @pytest.mark.parametrize(
-    ("kind", "walks", "steps"), [("consumer", 20, 821), ("large", 6, 762), ("max-size", 6, 224), ("timed", 8, 335)]
+    ("kind", "walks", "steps"),
+    [("consumer", 20, 821), ("large", 6, 762), ("max-size", 6, 224), ("migration", 20, 764), ("timed", 8, 335)],
 )
 def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk(kind: str, walks: int, steps: int) -> None:
     header, recorded = read(recording(kind))
     assert (len(recorded), sum(len(walk["steps"]) for walk in recorded)) == (walks, steps)
-    compared = [walk for walk in recorded if walk["seed"] not in WITH_CLASSIC_MEMBERS.get(kind, ())]
-    differences = [found for walk in compared for found in play_walk(walk, settings_of(header))]
+    differences = []
+    for walk in recorded:
+        found = play_walk(walk, settings_of(header))
+        accident = ACCIDENTS.get((kind, walk["seed"]))
+        if accident is not None:
+            assert found[0].where.startswith(f"seed {walk['seed']} step {accident} "), found
+        else:
+            differences += found
     assert not differences, "\n".join(map(str, differences[:5]))
 
 

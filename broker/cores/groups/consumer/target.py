@@ -55,7 +55,7 @@ def new_target(
         # A static member has come back with another id.
         del members[holder.member_id]
         targets = {**targets, updated.member_id: targets.get(holder.member_id, NO_TARGET)}
-    assignor = load_assignor(_assignor_name(step, group, member, updated))
+    assignor = load_assignor(next_assignor(group, member, updated, step.coordinator.settings.group_consumer_assignors))
     specs = _specs(step.coordinator.topics, group, members, targets)
     try:
         assigned = assignor.assign(specs, is_homogeneous, _Topics(step.coordinator.topics))
@@ -70,14 +70,20 @@ def new_target(
     return assigned[updated.member_id]
 
 
-def _assignor_name(step: Step, group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember) -> str:
+def next_assignor(
+    group: ConsumerGroup, member: ConsumerMember, updated: ConsumerMember, configured: tuple[str, ...]
+) -> str:
+    """The one of the next target: what most members ask for once `updated` takes the place of `member`, or else the first configured one."""
     votes = _votes(group)
-    for asked, change in ((member.subscription.server_assignor, -1), (updated.subscription.server_assignor, 1)):
-        if asked is not None:
-            # As in Kafka's map, the first vote for an assignor puts it before the others.
-            votes = votes | {asked: votes[asked] + change} if asked in votes else {asked: change, **votes}
-    known = {name: found for name, found in votes.items() if found > 0}
-    return _most_voted(known, step.coordinator.settings.group_consumer_assignors)
+    before, asked = member.subscription.server_assignor, updated.subscription.server_assignor
+    if before is not None and before in votes:
+        votes[before] -= 1
+        if not votes[before]:
+            del votes[before]
+    if asked:
+        # As in Kafka's map, the first vote for an assignor puts it before the others.
+        votes = votes | {asked: votes[asked] + 1} if asked in votes else {asked: 1, **votes}
+    return _most_voted(votes, configured)
 
 
 def assignor_of(group: ConsumerGroup, configured: tuple[str, ...]) -> str:

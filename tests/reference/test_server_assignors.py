@@ -6,17 +6,20 @@ import random
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests import harness
 from tests.broker.cores.groups.assignors.vectors import read
 from tests.harness.reference_kafka import Jars, KafkaTools
 
-SOURCE = Path(harness.__file__).parent / "java" / "ServerAssignorVectors.java"
+SOURCES = Path(harness.__file__).parent / "java"
 GROUPS = 2000
 
 
-def test_random_consumer_groups_get_kafkas_target_assignments(tools: KafkaTools) -> None:
+@pytest.mark.parametrize("program", ["ServerAssignorVectors", "ShareAssignorVectors"])
+def test_random_groups_get_kafkas_target_assignments(tools: KafkaTools, program: str) -> None:
     first = random.randrange(10**9)
-    command = Jars().command(str(SOURCE), first, GROUPS, heap="384m")
+    command = Jars().command(str(SOURCES / f"{program}.java"), first, GROUPS, heap="384m")
     played = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     vectors = list(read(played.stdout.splitlines()))
     assert len(vectors) == 6 * GROUPS

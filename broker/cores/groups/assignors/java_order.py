@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import mul
 from typing import TypeVar
 
-Key = TypeVar("Key", str, bytes)
+Key = TypeVar("Key", str, bytes, tuple[bytes, int])
 
 _SMALLEST_TABLE = 16
 _BITS = 0xFFFFFFFF
@@ -48,6 +48,12 @@ def timeline_order(keys: Iterable[str], most: int = 0) -> list[str]:
 def ids_order(ids: Sequence[bytes], capacity: int) -> list[bytes]:
     """Topic ids in a table with this number of buckets."""
     return _by_bucket(ids, [_spread(_id_hash(topic_id)) for topic_id in ids], capacity)
+
+
+def pairs_order(pairs: Sequence[tuple[bytes, int]], capacity: int) -> list[tuple[bytes, int]]:
+    """Topic ids with partitions, Kafka's TopicIdPartition, in a table with this number of buckets."""
+    hashes = {topic_id: 31 * _id_hash(topic_id) for topic_id in {topic_id for topic_id, _ in pairs}}
+    return _by_bucket(pairs, [_spread(hashes[topic_id] + number & _BITS) for topic_id, number in pairs], capacity)
 
 
 def numbers_order(numbers: Collection[int], capacity: int) -> list[int]:

@@ -9,10 +9,12 @@ import pytest
 
 from tests.broker.cores.groups.assignors.vectors import Vector, read
 
-VECTORS = list(read((Path(__file__).parent / "java_vectors.jsonl").read_text().splitlines()))
+VECTORS, SHARE_VECTORS = (
+    list(read((Path(__file__).parent / f"{name}_vectors.jsonl").read_text().splitlines())) for name in ("java", "share")
+)
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.assignor)
+@pytest.mark.parametrize("vector", [*VECTORS, *SHARE_VECTORS], ids=lambda vector: vector.assignor)
 def test_every_recorded_group_gets_kafkas_records(vector: Vector) -> None:
     """The same members, topics and partitions in the same order."""
     assert vector.changes(vector.assign()) == vector.records
@@ -33,6 +35,27 @@ def test_the_recorded_groups_are_of_all_kinds() -> None:
         kinds["partitions out of order"] += any(text != ordered(text) for _, text in vector.records)
     assert len(kinds) == 12
     assert all(count >= 8 for count in kinds.values()), kinds
+
+
+def test_the_recorded_share_groups_are_of_all_kinds() -> None:
+    kinds = Counter[str]()
+    for vector in SHARE_VECTORS:
+        members, assignable = vector.members.values(), vector.assignable or {}
+        kinds["alike" if vector.is_homogeneous else "different"] += 1
+        kinds["nothing changes"] += not vector.records
+        kinds["missing topics"] += any(member.missing for member in members)
+        kinds["more than ten members"] += len(members) > 10
+        kinds["unsubscribed"] += any(member.assigned.keys() - set(member.subscribed) for member in members)
+        kinds["without state"] += any(len(assignable[topic]) < count for topic, count in vector.topics.counts.items())
+        given = Counter(place for _, text in vector.records for place in places(text))
+        kinds["shared partitions"] += any(count > 1 for count in given.values())
+    assert len(kinds) == 8
+    assert all(count >= 8 for count in kinds.values()), kinds
+
+
+def places(text: str) -> list[str]:
+    words = (word.partition(":") for word in text.split())
+    return [f"{topic}:{number}" for topic, _, numbers in words for number in numbers.split(",")]
 
 
 def ordered(text: str) -> str:

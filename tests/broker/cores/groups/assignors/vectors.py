@@ -1,4 +1,4 @@
-"""Target assignments that Kafka's coordinator has computed, recorded by tests/harness/java/ServerAssignorVectors.java."""
+"""Target assignments that Kafka's coordinator has computed, recorded by tests/harness/java/{Server,Share}AssignorVectors.java."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from broker.cores.groups.assignors.interface import Assignment, MemberSpec, load_assignor
 from broker.cores.groups.assignors.java_order import set_order, timeline_order
+from broker.cores.groups.assignors.simple import SimpleAssignor
 
 
 @dataclass
@@ -41,10 +42,13 @@ class Vector:
     most: int
     records: list[tuple[str, str]]
     is_new: set[str] = field(default_factory=set)
+    assignable: dict[bytes, set[int]] | None = None  # of share groups only
 
     def assign(self) -> dict[str, Assignment]:
         put = [*timeline_order([*self.members][: self.stored], self.most), *[*self.members][self.stored :]]
         ordered = {member_id: self.members[member_id] for member_id in put}
+        if self.assignable is not None:
+            return SimpleAssignor().assign(ordered, self.is_homogeneous, self.topics, self.assignable)
         return load_assignor(self.assignor).assign(ordered, self.is_homogeneous, self.topics)
 
     def changes(self, assigned: dict[str, Assignment]) -> list[tuple[str, str]]:
@@ -71,9 +75,12 @@ def read(lines: Iterable[str]) -> Iterator[Vector]:
             if assigned is None:
                 is_new.add(member_id)
         records = [(member_id, text) for member_id, text in row["records"]]
-        yield Vector(
+        vector = Vector(
             row["assignor"], row["homogeneous"], Topics(counts), members, row["stored"], row["most"], records, is_new
         )
+        if "assignable" in row:
+            vector.assignable = {ids[name]: set(partitions) for name, partitions in row["assignable"].items()}
+        yield vector
 
 
 def topic_id(text: str) -> bytes:

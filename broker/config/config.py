@@ -332,7 +332,11 @@ def _check_together(config: BrokerConfig) -> None:
             f"group.min.session.timeout.ms={config.group_min_session_timeout_ms}: "
             f"more than group.max.session.timeout.ms={config.group_max_session_timeout_ms}"
         )
-    _check_consumer_groups(config)
+    _check_group_timeouts(config)
+    if not config.group_consumer_assignors:
+        raise ConfigError("group.consumer.assignors: names no assignor")
+    if len(config.group_share_assignors) != 1:
+        raise ConfigError("group.share.assignors: must name one assignor")
     if config.retention_ms == 0:
         raise ConfigError("log.retention: must be -1 (forever) or more than 0")
     if config.roll_ms < 1:
@@ -343,27 +347,44 @@ def _check_together(config: BrokerConfig) -> None:
         )
 
 
-def _check_consumer_groups(config: BrokerConfig) -> None:
-    session, heartbeat = "group.consumer.{}session.timeout.ms", "group.consumer.{}heartbeat.interval.ms"
-    session_ms, heartbeat_ms = config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms
-    for name, value, least, most in (
+# The timeouts of groups of newer protocols with their bounds: the session, and the interval of heartbeats, which is shorter.
+_TIMEOUTS = (
+    (
         (
-            session,
-            session_ms,
-            config.group_consumer_min_session_timeout_ms,
-            config.group_consumer_max_session_timeout_ms,
+            "group.consumer.session.timeout.ms",
+            "group.consumer.min.session.timeout.ms",
+            "group.consumer.max.session.timeout.ms",
         ),
         (
-            heartbeat,
-            heartbeat_ms,
-            config.group_consumer_min_heartbeat_interval_ms,
-            config.group_consumer_max_heartbeat_interval_ms,
+            "group.consumer.heartbeat.interval.ms",
+            "group.consumer.min.heartbeat.interval.ms",
+            "group.consumer.max.heartbeat.interval.ms",
         ),
-    ):
-        if not least <= value <= most:
-            limits = f"{name.format('min.')}={least} to {name.format('max.')}={most}"
-            raise ConfigError(f"{name.format('')}={value}: must be from {limits}")
-    if heartbeat_ms >= session_ms:
-        raise ConfigError(f"{heartbeat.format('')}={heartbeat_ms}: must be less than {session.format('')}={session_ms}")
-    if not config.group_consumer_assignors:
-        raise ConfigError("group.consumer.assignors: names no assignor")
+    ),
+    (
+        ("group.share.session.timeout.ms", "group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms"),
+        (
+            "group.share.heartbeat.interval.ms",
+            "group.share.min.heartbeat.interval.ms",
+            "group.share.max.heartbeat.interval.ms",
+        ),
+    ),
+)
+
+
+def _check_group_timeouts(config: BrokerConfig) -> None:
+    for pair in _TIMEOUTS:
+        for names in pair:
+            value, least, most = (_number(config, name) for name in names)
+            if not least <= value <= most:
+                raise ConfigError(f"{names[0]}={value}: must be from {names[1]}={least} to {names[2]}={most}")
+        (session, *_), (heartbeat, *_) = pair
+        session_ms, heartbeat_ms = _number(config, session), _number(config, heartbeat)
+        if heartbeat_ms >= session_ms:
+            raise ConfigError(f"{heartbeat}={heartbeat_ms}: must be less than {session}={session_ms}")
+
+
+def _number(config: BrokerConfig, name: str) -> int:
+    value = config.value_of(name)
+    assert isinstance(value, int)
+    return value

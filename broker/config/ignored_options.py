@@ -13,12 +13,12 @@ controller.socket.timeout.ms create.topic.policy.class.name
 delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
 delegation.token.secret.key delete.records.purgatory.purge.interval.requests early.start.listeners
 fetch.purgatory.purge.interval.requests group.coordinator.append.linger.ms
-group.coordinator.threads group.share.assignors group.share.delivery.count.limit
-group.share.enable group.share.heartbeat.interval.ms group.share.max.heartbeat.interval.ms
-group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms group.share.max.share.sessions
-group.share.max.size group.share.min.heartbeat.interval.ms group.share.min.record.lock.duration.ms
-group.share.min.session.timeout.ms group.share.partition.max.record.locks group.share.persister.class.name
-group.share.record.lock.duration.ms group.share.session.timeout.ms group.streams.heartbeat.interval.ms
+group.coordinator.threads group.share.delivery.count.limit
+group.share.enable
+group.share.max.record.lock.duration.ms group.share.max.share.sessions
+group.share.min.record.lock.duration.ms
+group.share.partition.max.record.locks group.share.persister.class.name
+group.share.record.lock.duration.ms group.streams.heartbeat.interval.ms
 group.streams.max.heartbeat.interval.ms group.streams.max.session.timeout.ms group.streams.max.size
 group.streams.max.standby.replicas group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
 group.streams.num.standby.replicas group.streams.session.timeout.ms initial.broker.registration.timeout.ms

@@ -142,7 +142,7 @@ class Options(SaslOptions, SecurityOptions):
     group_coordinator_rebalance_protocols: tuple[str, ...] = words(
         "group.coordinator.rebalance.protocols",
         ("classic", "consumer", "streams"),
-        "The protocols of groups: classic and consumer. streams and share are accepted but ignored.",
+        "The protocols of groups: classic and consumer. streams and share are accepted but ignored: a feature enables share groups.",
         choices=("classic", "consumer", "streams", "share"),
     )
     group_consumer_session_timeout_ms: int = integer(
@@ -184,6 +184,30 @@ class Options(SaslOptions, SecurityOptions):
         600000,
         "How often the topics of subscriptions by regular expression are looked up, if no topic is created.",
         least=10000,
+    )
+    group_share_session_timeout_ms: int = integer(
+        "group.share.session.timeout.ms", 45000, "The session timeout of the members of share groups.", least=1
+    )
+    group_share_min_session_timeout_ms: int = integer(
+        "group.share.min.session.timeout.ms", 45000, "The minimum of that session timeout.", least=1
+    )
+    group_share_max_session_timeout_ms: int = integer(
+        "group.share.max.session.timeout.ms", 60000, "The maximum of that session timeout.", least=1
+    )
+    group_share_heartbeat_interval_ms: int = integer(
+        "group.share.heartbeat.interval.ms", 5000, "How often members of share groups send heartbeats.", least=1
+    )
+    group_share_min_heartbeat_interval_ms: int = integer(
+        "group.share.min.heartbeat.interval.ms", 5000, "The minimum of that interval.", least=1
+    )
+    group_share_max_heartbeat_interval_ms: int = integer(
+        "group.share.max.heartbeat.interval.ms", 15000, "The maximum of that interval.", least=1
+    )
+    group_share_max_size: int = integer(
+        "group.share.max.size", 200, "The maximum number of members of a share group.", least=1, most=1000
+    )
+    group_share_assignors: tuple[str, ...] = words(
+        "group.share.assignors", ("simple",), "The assignor of share groups; there is one.", choices=("simple",)
     )
     offset_metadata_max_bytes: int = integer(
         "offset.metadata.max.bytes", 4096, "The maximum size of the metadata of a committed offset."

@@ -1,6 +1,8 @@
-"""Keys and values that Kafka writes to __consumer_offsets for consumer groups of the newer protocol (KIP-848)."""
+"""Keys and values that Kafka writes to __consumer_offsets for consumer groups of the newer protocol (KIP-848), and keys of share groups."""
 
 from __future__ import annotations
+
+from importlib import import_module
 
 from broker.protocol.codec import decode, encode
 from broker.protocol.wire_types import (
@@ -23,6 +25,9 @@ _VALUE_VERSION = 0
 GROUP_METADATA, PARTITION_METADATA, MEMBER = 3, 4, 5
 TARGET_ASSIGNMENT, TARGET_ASSIGNMENT_MEMBER, CURRENT_ASSIGNMENT = 6, 7, 8
 REGULAR_EXPRESSION = 16
+# Of share groups (KIP-932).
+SHARE_MEMBER, SHARE_GROUP_METADATA, SHARE_TARGET_ASSIGNMENT, SHARE_TARGET_ASSIGNMENT_MEMBER = 10, 11, 12, 13
+SHARE_CURRENT_ASSIGNMENT, SHARE_STATE_PARTITIONS = 14, 15
 # The version of a key says what it is; from Kafka's CoordinatorRecordType.
 KINDS = {
     3: "consumer-group-metadata",
@@ -144,7 +149,16 @@ _VALUES: dict[int, type[Message]] = {
     6: TargetAssignment,
     7: TargetAssignmentMember,
     8: CurrentAssignment,
+    12: TargetAssignment,
+    13: TargetAssignmentMember,
     16: RegularExpression,
+}
+# In `share_group_records`, which is loaded with the first value of a share group.
+_SHARE_VALUES = {
+    10: "ShareGroupMember",
+    11: "ShareGroupMetadata",
+    14: "ShareGroupCurrentAssignment",
+    15: "ShareGroupStatePartitions",
 }
 
 
@@ -159,7 +173,10 @@ def decode_newer_key(data: bytes) -> tuple[str, Message] | None:
 
 def decode_newer_value(key: bytes, data: bytes) -> Message | None:
     """The value that belongs to a key, None if its format is not known. DecodeError if malformed."""
-    found = _VALUES.get(kind_of(key))
+    kind = kind_of(key)
+    found = _VALUES.get(kind)
+    if kind in _SHARE_VALUES:
+        found = getattr(import_module("broker.protocol.share_group_records"), _SHARE_VALUES[kind])
     version = kind_of(data)
     if found is None or version not in found.VERSIONS:
         return None

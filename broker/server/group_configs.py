@@ -40,12 +40,6 @@ class GroupConfig(NamedTuple):
 
 # Kafka's defaults of the options that this broker may lack.
 _OPTIONS = {
-    "group.share.session.timeout.ms": 45_000,
-    "group.share.min.session.timeout.ms": 45_000,
-    "group.share.max.session.timeout.ms": 60_000,
-    "group.share.heartbeat.interval.ms": 5_000,
-    "group.share.min.heartbeat.interval.ms": 5_000,
-    "group.share.max.heartbeat.interval.ms": 15_000,
     "group.share.record.lock.duration.ms": 30_000,
     "group.share.min.record.lock.duration.ms": 15_000,
     "group.share.max.record.lock.duration.ms": 60_000,

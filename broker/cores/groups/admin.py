@@ -68,6 +68,7 @@ def delete_group(step: Step, group: Group, reason: str = "") -> None:
             step.persist(OffsetTombstone(group.group_id, topic, partition, step.wall_ms))
     for removal in step.coordinator.hard.pending.removals_of_group(group.group_id):
         step.persist(removal)
+    group.release(step)
     group.cancel_timers(step)
     for record in group.tombstones(step.wall_ms):
         step.persist(record)

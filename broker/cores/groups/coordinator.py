@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from broker.cores.core import RequestContext
+from broker.cores.core import BrokenInvariant, RequestContext
 from broker.cores.groups import expiry
 from broker.cores.groups.admin import delete_groups, list_groups
 from broker.cores.groups.classic import rebalance, sessions, sync
@@ -39,6 +39,7 @@ from broker.timers import Timers
 
 if TYPE_CHECKING:
     from broker.cores.groups.topics import TopicCatalog
+    from broker.cores.share.state import ShareState
 
 # Every request that the coordinator handles.
 HANDLERS: dict[type[Message], Callable[[Step, Any], None]] = {
@@ -80,6 +81,17 @@ def _consumer_groups() -> ModuleType:
     return import_module("broker.cores.groups.consumer.tables")
 
 
+def _tables_of(name: str) -> ModuleType:
+    """Where a request, a timer or a type of groups is looked up that brokers without groups of newer protocols do not have."""
+    if "share" in name.lower():
+        return import_module("broker.cores.groups.share.tables")
+    return _consumer_groups() if name.lower().startswith("consumer") else _transactional()
+
+
+def _no_share_state() -> ShareState:
+    raise BrokenInvariant("there is no share coordinator")
+
+
 class Coordinator:
     """All groups of a broker; a `Core`.
 
@@ -94,8 +106,12 @@ class Coordinator:
         new_id: Callable[[], str],
         topics: TopicCatalog,
         configs: GroupConfigs = no_configs,
+        share_state: Callable[[], ShareState] = _no_share_state,
     ) -> None:
-        self._state = CoordinatorState(settings, new_id, topics, HardState(), Timers(), ExpiryCheck(), configs)
+        """`share_state` is called when a share group first needs it."""
+        self._state = CoordinatorState(
+            settings, new_id, topics, HardState(), Timers(), ExpiryCheck(), configs, share_state
+        )
 
     # ---- recovery ------------------------------------------------------------------------------------------------
 
@@ -113,7 +129,7 @@ class Coordinator:
         self._state.hard.recovering = False
         self._state.started_ms = wall_ms
         for group in list(step.groups.values()):
-            resume = RESUME.get(type(group)) or _consumer_groups().resume_group
+            resume = RESUME.get(type(group)) or _tables_of(group.TYPE).resume_group
             resume(step, group)
         expiry.schedule_check(step)
         return step.effects()
@@ -125,8 +141,7 @@ class Coordinator:
         kind = type(request)
         handler = HANDLERS.get(kind)
         if handler is None:
-            module = _consumer_groups() if kind.__name__.startswith("ConsumerGroup") else _transactional()
-            handler = module.HANDLERS[kind]
+            handler = _tables_of(kind.__name__).HANDLERS[kind]
         elif kind in CLASSIC_PROTOCOL:
             group = step.groups.get(request.group_id)  # type: ignore[attr-defined]
             if group is not None:
@@ -138,7 +153,7 @@ class Coordinator:
         step = Step(self._state, now_ms, wall_ms)
         while (key := step.timers.pop_due(now_ms)) is not None:
             kind, *arguments = key
-            timer = TIMERS.get(kind) or _consumer_groups().TIMERS[kind]
+            timer = TIMERS.get(kind) or _tables_of(kind).TIMERS[kind]
             timer(step, *arguments)
         return step.effects()
 
@@ -152,6 +167,8 @@ class Coordinator:
         for removal in self._state.hard.pending.removals_of_topic(topic):
             step.persist(removal)
         step.persist(TopicRemoval(topic))
+        if any(group.TYPE == "share" for group in step.groups.values()):
+            _tables_of("share").topic_deleted(step, topic)
         return step.effects()
 
     def end_transaction(

@@ -118,6 +118,9 @@ class Group(ABC):
     def is_abandoned(self) -> bool:
         """Whether the group is Empty and no client is about to join."""
 
+    def release(self, step: AnyStep) -> None:  # noqa: B027
+        """Remove what the group has besides its records, before it is deleted."""
+
     @abstractmethod
     def cancel_timers(self, step: AnyStep) -> None:
         """Cancel all timers of the group, before it is deleted or becomes one of another type."""

@@ -69,7 +69,7 @@ class HardState:
             self._remove_topic(record.topic)
         elif isinstance(record, GroupRemoval):
             self._remove_offsets(record.group_id)
-        elif not _consumer_groups().apply(self, record):
+        elif not (_consumer_groups().apply(self, record) or _share_groups().apply(self, record)):
             raise BrokenInvariant(f"{kind.__name__} is not a state record of groups")
 
     def _set_offset(self, record: OffsetCommitRecord) -> None:
@@ -180,3 +180,7 @@ class HardState:
 def _consumer_groups() -> Any:
     """Loaded at its first use: most brokers have no consumer groups."""
     return import_module("broker.cores.groups.consumer.hard_state")
+
+
+def _share_groups() -> Any:
+    return import_module("broker.cores.groups.share.hard_state")

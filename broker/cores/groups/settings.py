@@ -26,6 +26,9 @@ class GroupSettings(NamedTuple):
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_max_size: int = 200
 
 
 def no_configs(group_id: str) -> Mapping[str, str]:

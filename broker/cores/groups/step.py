@@ -17,6 +17,7 @@ from broker.timers import Timers
 
 if TYPE_CHECKING:
     from broker.cores.groups.topics import TopicCatalog
+    from broker.cores.share.state import ShareState
 
 GroupEffects: TypeAlias = "Effects[StateRecord, GroupEvent]"
 
@@ -42,6 +43,7 @@ class CoordinatorState:
     timers: Timers
     expiry_check: ExpiryCheck
     configs: GroupConfigs
+    share_state: Callable[[], ShareState]
     started_ms: int = -1
     """When the broker started, by its wall clock; -1 before it did."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.events import ASSIGNMENT_CHARACTERS, Assignment, Cause, EventType, compact
+from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
 
@@ -47,7 +50,8 @@ def report(step: Step, group: ConsumerGroup, generation: int) -> None:
         if group.state_name == "Stable":
             group.is_rebalancing = group.was_replaced = False
             moved, group.owners_reported = _moved(group)
-            assignment = _assignment(group, step.coordinator.topics)
+            owned = {member.member_id: member.current.assigned for member in group.members.values()}
+            assignment = assignment_of(owned, step.coordinator.topics)
             step.emit(group, EventType.STABLE, partitions_moved=moved, assignment=assignment)
     elif group.was_replaced:
         group.was_replaced = False
@@ -74,19 +78,19 @@ def owners_in(group: ConsumerGroup) -> dict[tuple[bytes, int], str]:
     }
 
 
-def _assignment(group: ConsumerGroup, catalog: TopicCatalog) -> Assignment | None:
+def assignment_of(owned: Mapping[str, Owned], catalog: TopicCatalog) -> Assignment | None:
     """The partitions of each member; None if they are too long for an event."""
     room = ASSIGNMENT_CHARACTERS - len("{}")
-    if sum(len(member_id) + len('"":{},') for member_id in group.members) > room:
+    if sum(len(member_id) + len('"":{},') for member_id in owned) > room:
         return None
     out: dict[str, dict[str, list[int]]] = {}
-    for member in group.members.values():
-        out[member.member_id] = owned = {}
-        for topic_id, partitions in member.current.assigned.items():
+    for member_id, assigned in owned.items():
+        out[member_id] = named = {}
+        for topic_id, partitions in assigned.items():
             name = catalog.topic_name(topic_id)
             if name is not None:
-                owned[name] = sorted(partitions)
-        room -= len(compact({member.member_id: owned})) - len("{}") + len("," if len(out) > 1 else "")
+                named[name] = sorted(partitions)
+        room -= len(compact({member_id: named})) - len("{}") + len("," if len(out) > 1 else "")
         if room < 0:
             return None
     return out

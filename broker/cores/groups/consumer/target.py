@@ -16,7 +16,7 @@ from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode
 
 
-class _Topics:
+class TopicsOfAssignors:
     """The topics as assignors ask for them."""
 
     def __init__(self, catalog: TopicCatalog) -> None:
@@ -58,13 +58,13 @@ def new_target(
     assignor = load_assignor(next_assignor(group, member, updated, step.coordinator.settings.group_consumer_assignors))
     specs = _specs(step.coordinator.topics, group, members, targets)
     try:
-        assigned = assignor.assign(specs, is_homogeneous, _Topics(step.coordinator.topics))
+        assigned = assignor.assign(specs, is_homogeneous, TopicsOfAssignors(step.coordinator.topics))
     except PartitionAssignorError as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, message) from None
     for member_id, target in assigned.items():
         stored = group.targets.get(member_id)
-        if stored is None or not _is_same(target, stored):
+        if stored is None or not is_same(target, stored):
             records.append(TargetRecord(group.group_id, member_id, target, step.wall_ms))
     records.append(TargetEpochRecord(group.group_id, epoch, step.wall_ms))
     return assigned[updated.member_id]
@@ -130,7 +130,7 @@ def _names(group: ConsumerGroup, subscription: Subscription) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(parts)))
 
 
-def _is_same(target: Target, stored: Target) -> bool:
+def is_same(target: Target, stored: Target) -> bool:
     """Whether both have the same partitions, in whatever order."""
     if target is stored or target == stored:
         return True

@@ -25,6 +25,7 @@ from broker.protocol.offsets_topic import (
 
 if TYPE_CHECKING:
     from broker.cores.groups.records.consumer import ConsumerRecord
+    from broker.cores.groups.records.share import ShareRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class GroupRemoval:
 
 
 OffsetsRecord: TypeAlias = (
-    "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone | ConsumerRecord"
+    "GroupMetadataRecord | GroupMetadataTombstone | OffsetCommitRecord | OffsetTombstone | ConsumerRecord | ShareRecord"
 )
 PendingRecord: TypeAlias = "PendingOffset | PendingOffsetsRemoval | PendingOffsetSuperseded"
 StateRecord: TypeAlias = "OffsetsRecord | PendingRecord | GenerationFloor | TopicRemoval | GroupRemoval"
@@ -164,6 +165,10 @@ def consumer_records() -> Any:
     return import_module("broker.cores.groups.records.consumer")
 
 
+def share_records() -> Any:
+    return import_module("broker.cores.groups.records.share")
+
+
 def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
     """Encode a record as Kafka does; `partitions` is the partition count of `__consumer_offsets`."""
     partition = partition_for(record.group_id, partitions)
@@ -174,7 +179,7 @@ def to_row(record: OffsetsRecord, partitions: int = PARTITIONS) -> OffsetsRow:
         key = encode_offset_key(record.group_id, record.topic, record.partition)
         return OffsetsRow(partition, key, None, record.timestamp_ms)
     if not isinstance(record, (GroupMetadataRecord, GroupMetadataTombstone)):
-        newer_key, newer_value = consumer_records().encode(record)
+        newer_key, newer_value = consumer_records().encode(record) or share_records().encode(record)
         return OffsetsRow(partition, newer_key, newer_value, record.timestamp_ms)
     value = encode_value(_group_value(record)) if isinstance(record, GroupMetadataRecord) else None
     return OffsetsRow(partition, encode_key(GroupMetadataKey(record.group_id)), value, record.timestamp_ms)
@@ -185,7 +190,7 @@ def from_row(key: bytes, value: bytes | None, timestamp_ms: int) -> OffsetsRecor
     name = decode_key(key)
     if name is None:
         found: OffsetsRecord | None = consumer_records().decode(key, value, timestamp_ms)
-        return found
+        return found or share_records().decode(key, value, timestamp_ms)
     if isinstance(name, OffsetCommitKey):
         if value is None:
             return OffsetTombstone(name.group, name.topic, name.partition, timestamp_ms)

@@ -150,8 +150,10 @@ _KINDS: dict[type[Any], int] = {
 }
 
 
-def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
-    """Key and value as Kafka writes them."""
+def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None] | None:
+    """Key and value as Kafka writes them; None if the record belongs to another kind of group."""
+    if type(record) not in _KINDS:
+        return None
     content: Message | None
     name = ""
     match record:

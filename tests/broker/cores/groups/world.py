@@ -23,6 +23,7 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from broker.protocol.wire_types import Message
 from tests.harness.group_core import Pending, handle, store, unloaded
+from tests.harness.share_state import MemoryShareState
 
 WALL_MS = 1_000_000_000_000
 QUICK = GroupSettings(group_initial_rebalance_delay_ms=0, offsets_retention_check_interval_ms=1 << 40)
@@ -33,6 +34,7 @@ class World(CountedTopics):
     settings: GroupSettings = QUICK
     topics: dict[str, int] = field(default_factory=lambda: {"orders": 3, "clicks": 1})
     configs: dict[str, dict[str, str]] = field(default_factory=dict)  # those set for groups
+    share_state: MemoryShareState = field(default_factory=MemoryShareState)
     now_ms: int = 1_000
     records: list[StateRecord] = field(default_factory=list)  # every one emitted
     events: list[GroupEvent] = field(default_factory=list)  # every one emitted
@@ -59,7 +61,9 @@ class World(CountedTopics):
 
     def start(self) -> None:
         """Start a new core from the log; parked requests are lost."""
-        self.core = Coordinator(self.settings, self._new_id, self, lambda group: self.configs.get(group, {}))
+        self.core = Coordinator(
+            self.settings, self._new_id, self, lambda group: self.configs.get(group, {}), lambda: self.share_state
+        )
         groups, offsets = self.stored()
         for record in groups:
             self.core.apply(record)

@@ -209,6 +209,7 @@ class Consumer(ConsumerFace):
     def close(self, timeout: float = 30.0) -> None:
         """Commit automatically, give up the partitions, leave the group and close the connections, within `timeout` seconds.
 
+        It does not wait for brokers that cannot be reached: three seconds after the last connection was lost it gives up.
         Raises what the listener raises, once everything is closed. A second call does nothing, nor does one in a forked
         process.
         """

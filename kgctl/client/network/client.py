@@ -97,6 +97,10 @@ class NetworkClient:
         reasons = {str(peer.error): None for peer in self._connections.peers.values() if peer.error is not None}
         return "; ".join(reasons)
 
+    def unreached_ms(self, now_ms: int) -> int:
+        """How long no node has been connected; 0 while one is, or before the first attempt."""
+        return self._connections.unreached_ms(now_ms)
+
     def send(self, node_id: int, outgoing: Outgoing[Any], now_ms: int) -> None:
         """Send to a node that is ready. `done` gets Unreachable in this turn if it is not."""
         peer = self._peer(node_id)

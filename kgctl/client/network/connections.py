@@ -40,6 +40,8 @@ class Connections:
         self.final_error: KgctlError | None = None
         self.traffic = Traffic()
         self.observer: Observer | None = None
+        # When the last connection that served ended, or the first attempt began.
+        self._reached_ms: int | None = None
         self._links: dict[int, Link] = {}
         self._numbers = itertools.count(1)
         self._correlation_ids = itertools.count(1)
@@ -95,8 +97,16 @@ class Connections:
         """Whether no attempt is made: credentials were refused, and the program has not seen the error yet."""
         return self.final_error is not None and peer.error is not None and peer.error.is_final
 
+    def unreached_ms(self, now_ms: int) -> int:
+        """How long no node has been connected; 0 while one is, or before the first attempt."""
+        if self._reached_ms is None or any(link.state is State.READY for link in self._links.values()):
+            return 0
+        return now_ms - self._reached_ms
+
     def _open(self, peer: Peer, now_ms: int) -> Link:
         settings = self.settings
+        if self._reached_ms is None:
+            self._reached_ms = now_ms
         timeout = backoff_ms(
             settings.socket_connection_setup_timeout_ms,
             settings.socket_connection_setup_timeout_max_ms,
@@ -268,6 +278,8 @@ class Connections:
             settings.reconnect_backoff_ms, settings.reconnect_backoff_max_ms, peer.failures, self.random
         )
         peer.failures += 1
+        if link.state is State.READY:
+            self._reached_ms = now_ms
         if link.state is State.CONNECTING:
             peer.setup_failures += 1
         for sent in (*link.in_flight, *link.unwritten):
@@ -297,7 +309,7 @@ class Connections:
             elif now_ms >= link.renew_ms or link.is_leaving:
                 self._replace(link, now_ms)
             elif link.is_idle and now_ms >= link.used_ms + self.settings.connections_max_idle_ms:
-                self._retire(link)
+                self._retire(link, now_ms)
 
     def _is_overdue(self, link: Link, now_ms: int) -> bool:
         link.deadline_ms = min((sent.deadline_ms for sent in (*link.in_flight, *link.unwritten)), default=NEVER)
@@ -306,11 +318,12 @@ class Connections:
     def _replace(self, link: Link, now_ms: int) -> None:
         peer = link.peer
         if link.is_idle and (link.is_leaving or now_ms >= link.expires_ms):
-            self._retire(link)
+            self._retire(link, now_ms)
         elif peer.link is link and not link.is_leaving and peer.successor is None and now_ms >= peer.blocked_until_ms:
             peer.successor = self._open(peer, now_ms)
 
-    def _retire(self, link: Link) -> None:
+    def _retire(self, link: Link, now_ms: int) -> None:
+        self._reached_ms = now_ms
         del self._links[link.number]
         self._commands.append(Close(link.number))
         self._detach(link)

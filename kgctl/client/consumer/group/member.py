@@ -27,6 +27,10 @@ from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.coordinator import GROUP, Coordinator
 from kgctl.model.topic_partition import TopicPartition
 
+# How long a close waits while no broker is connected. One that restarts is mostly back by then.
+_OUT_OF_REACH_MS = 3_000
+_LOOK_AGAIN_MS = 500
+
 
 class GroupMember:
     """A participant of the network. It exists for every consumer with a group.id, also for one that only commits."""
@@ -44,7 +48,7 @@ class GroupMember:
         is_cooperative = RebalanceProtocol.COOPERATIVE in common_protocols(assignors)
         protocol = RebalanceProtocol.COOPERATIVE if is_cooperative else RebalanceProtocol.EAGER
         self.settings = settings
-        self._subscription = subscription
+        self._network, self._subscription = network, subscription
         self._link = CoordinatorLink(
             network, Coordinator(network, settings.group_id, GROUP, random), settings.request_timeout_ms
         )
@@ -260,13 +264,13 @@ class GroupMember:
         try:
             if self.settings.auto_commit:
                 yield from self._last_commit(deadline_ms)
-            yield Wait(lambda now_ms: not self._commits.has_open or now_ms >= deadline_ms, deadline_ms)
+            yield from self._while_reachable(lambda: not self._commits.has_open, deadline_ms)
             if self.settings.leave_group_on_close:
                 try:
                     yield from self._rebalance.leave("the consumer is being closed")
                 except Exception as error:  # noqa: BLE001  the application raises what it likes
                     self._closing_error = error
-                yield Wait(lambda now_ms: not self._membership.is_leaving or now_ms >= deadline_ms, deadline_ms)
+                yield from self._while_reachable(lambda: not self._membership.is_leaving, deadline_ms)
         finally:
             self.is_closed = True
             closed = Unreachable("the consumer is closed")
@@ -280,8 +284,20 @@ class GroupMember:
         except KgctlError as error:
             self._membership.note(f"the automatic commit failed: {error}")
             return
-        yield Wait(lambda now_ms: commit.is_done or now_ms >= deadline_ms, deadline_ms)
+        yield from self._while_reachable(lambda: commit.is_done, deadline_ms)
         if commit.error is not None or not commit.is_done:
-            self._membership.note(
-                f"the automatic commit failed: {commit.error or 'the consumer closed before it was done'}"
-            )
+            reason = commit.error or self._network.why_unreachable() or "the consumer closed before it was done"
+            self._membership.note(f"the automatic commit failed: {reason}")
+
+    def _while_reachable(self, is_over: Callable[[], bool], deadline_ms: int) -> Flow:
+        """Wait until it is over, at the latest until the deadline, or until no broker can be reached.
+
+        Kafka's consumer waits for the deadline with a last commit that no coordinator takes.
+        """
+
+        def ready(now_ms: int) -> bool:
+            return is_over() or now_ms >= deadline_ms or self._network.unreached_ms(now_ms) >= _OUT_OF_REACH_MS
+
+        while not ready(now_ms := self._rebalance.now_ms):
+            again_ms = min(deadline_ms, now_ms + _LOOK_AGAIN_MS)
+            yield Wait(lambda at_ms, again_ms=again_ms: at_ms >= again_ms or ready(at_ms), again_ms)  # type: ignore[misc]

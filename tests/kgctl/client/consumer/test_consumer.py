@@ -583,6 +583,25 @@ def test_a_commit_to_a_dead_broker_is_a_time_out_that_names_it() -> None:
             consumer.committed([partition], 0.5)
 
 
+@pytest.mark.timeout(60)
+def test_closing_does_not_wait_long_for_a_dead_broker(caplog: pytest.LogCaptureFixture) -> None:
+    """Also with an automatic commit that no broker takes."""
+    from broker.local import LocalBroker
+    from kgctl import Producer
+
+    with LocalBroker() as broker:
+        servers = broker.bootstrap_servers
+        with Producer(bootstrap_servers=servers) as producer:
+            producer.send("t", b"value").result(SECONDS)
+        consumer = Consumer(bootstrap_servers=servers, group_id="g", auto_offset_reset="earliest")
+        consumer.subscribe(["t"])
+        read(consumer, 1)
+        broker.kill()
+        caplog.set_level(logging.INFO)
+        consumer.close(1_000)
+    assert f"the automatic commit failed: {servers}: connection refused" in caplog.text
+
+
 def test_properties_of_a_file_make_a_consumer(cluster: Cluster, write: Write) -> None:
     topic = write(numbers(1))
     properties = {

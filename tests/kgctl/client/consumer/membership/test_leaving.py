@@ -15,6 +15,7 @@ from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from kgctl.client.consumer.group.generation import MemberState
 from kgctl.client.consumer.group.settings import GroupSettings
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
+from tests.harness.client_script import SEED
 from tests.harness.group_member import (
     CALM,
     ILLEGAL_GENERATION,
@@ -53,6 +54,13 @@ def settle(play: Play, ms: int = 0) -> None:
     """What the face does while it waits for the end."""
     play.script.sleep(ms)
     play.run_calls()
+
+
+def kill_brokers(play: Play) -> None:
+    script = play.script
+    script.down |= {SEED, *(node.endpoint for node in script.nodes.values())}
+    for endpoint in script.down:
+        script.break_node(endpoint)
 
 
 # --- unsubscribe ---
@@ -240,6 +248,40 @@ def test_closing_without_a_coordinator_gives_up_the_commit_at_the_deadline() -> 
     settle(play, 1)
     assert play.member.is_closed
     assert any("the automatic commit failed" in note for note in play.notes)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_closing_gives_up_the_commit_soon_if_no_broker_can_be_reached(is_known: bool) -> None:
+    play = joined(AUTO)
+    play.position(TP0, 7)
+    results: list[object] = []
+    kill_brokers(play)
+    if not is_known:
+        play.sleep(2_000)
+    play.member.commit({TP0: OffsetAndMetadata(5)}, play.script.now_ms, lambda offsets, error: results.append(error))
+    close(play, 30_000)
+    settle(play, 2_900 if is_known else 900)
+    assert not play.member.is_closed
+    settle(play, 600)
+    assert play.member.is_closed
+    assert len(results) == 1
+    assert play.listener.calls[-1][0] in ("revoked", "lost")
+    assert any("the automatic commit failed: " in note and "host1:9092" in note for note in play.notes)
+
+
+def test_closing_waits_for_a_broker_that_comes_back() -> None:
+    play = joined(AUTO)
+    play.position(TP0, 7)
+    kill_brokers(play)
+    close(play, 30_000)
+    settle(play, 2_000)
+    play.script.down.clear()
+    settle(play, 2_000)
+    assert committed(play.answer_commit()) == {TP0: OffsetAndMetadata(7)}
+    settle(play)
+    play.answer_leave()
+    settle(play)
+    assert play.member.is_closed
 
 
 def test_closing_ends_at_the_deadline_if_the_commit_is_not_answered() -> None:

@@ -19,7 +19,7 @@ from broker.cores.groups.consumer.configs import heartbeat_interval_ms, session_
 from broker.cores.groups.consumer.conversion import find_or_make
 from broker.cores.groups.consumer.departures import leave
 from broker.cores.groups.consumer.group import JOIN, REBALANCE, SESSION, SYNC, ConsumerGroup
-from broker.cores.groups.consumer.member import ConsumerMember, MemberState, new_member
+from broker.cores.groups.consumer.member import ConsumerMember, MemberState, made_id, new_member
 from broker.cores.groups.consumer.reconciliation import owns_only
 from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.upgrade import settle
@@ -82,7 +82,7 @@ def _beat(step: Step, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHe
     records: list[StateRecord] = []
     group = find_or_make(step, request.group_id, records, is_joining=request.member_epoch == 0)
     check_room(step, group, request.member_id)
-    member_id = request.member_id or step.coordinator.new_id()
+    member_id = request.member_id or made_id(step.coordinator.new_id)
     member = _find_member(step, group, member_id, request, records)
     updated = member._replace(subscription=_subscription(step, member, request))
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.cores.groups.records.consumer import Current, Subscription
 from broker.light_named_tuples import NamedTuple
+from broker.protocol.uuids import spelled
 
 # The epoch of a static member that left and is to come back.
 LEFT_STATIC = -2
 NO_EPOCH = -1
+UUID_LENGTH = 36
 
 
 class MemberState:
@@ -38,3 +42,14 @@ def new_member(member_id: str) -> ConsumerMember:
     """A member before its first heartbeat is applied."""
     nothing = Subscription(None, None, "", "", frozenset(), "", -1, None)
     return ConsumerMember(member_id, nothing, Current(0, NO_EPOCH, MemberState.STABLE, {}, {}))
+
+
+def made_id(new_id: Callable[[], str]) -> str:
+    """The id of a member whose client has made none: a UUID in Kafka's spelling, which does not begin with a hyphen."""
+    while True:
+        drawn = new_id()
+        if len(drawn) != UUID_LENGTH:
+            return drawn
+        made = spelled(bytes.fromhex(drawn.replace("-", "")))
+        if not made.startswith("-"):
+            return made

@@ -51,15 +51,14 @@ class Names:
         self.ids[symbol], self.symbol_of_id[topic_id] = topic_id, symbol
         self.current_id[topic] = topic_id
 
+    def seen_ids(self) -> list[bytes]:
+        """The ids of all topics of the walk, oldest first."""
+        return [live for symbol, live in self.ids.items() if symbol not in FIXED_IDS]
+
     def made(self) -> list[str]:
         """The member ids that the broker has made, oldest first."""
         symbols = sorted((one for one in self.live if one.startswith("$M")), key=lambda one: int(one[2:]))
         return [self.live[one] for one in symbols]
-
-    def forget_last_member(self) -> str:
-        live = self.made()[-1]
-        del self.live[self.symbol.pop(live)]
-        return live
 
     def are_in_order(self) -> bool:
         """Whether made ids come after those of clients in Java's hash tables, oldest first, and are sorted as texts as expected.

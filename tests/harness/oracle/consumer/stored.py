@@ -5,6 +5,7 @@ The kind is the version of the key: 1 an offset, 2 a classic group, 3-8 and 16 w
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from broker.protocol.newer_group_records import (
@@ -88,12 +89,15 @@ def _newer_value(key: bytes, value: bytes, names: Names) -> Any:
 
 
 def in_runs(records: list[Any]) -> list[Any]:
-    """The records with each run of one kind in order: Kafka writes the members of an assignment in the order of a hash table."""
+    """The records by group, with each run of one kind in order.
+
+    Groups may be in different partitions, and Kafka writes the members of an assignment in the order of a hash table.
+    """
     out: list[Any] = []
-    run: list[Any] = []
-    for one in records:
-        if run and run[-1][:2] != one[:2]:
-            out += forms.in_order(run)
-            run = []
-        run.append(one)
-    return out + forms.in_order(run)
+    for _, run in itertools.groupby(sorted(records, key=_group_of), lambda one: one[:2]):
+        out += forms.in_order(list(run))
+    return out
+
+
+def _group_of(one: list[Any]) -> str:
+    return str(one[1])

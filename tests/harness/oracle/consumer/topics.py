@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.wire_types import ZERO_UUID
 from tests.harness.oracle.consumer import hashes
 from tests.harness.oracle.over_socket import Address
 from tests.harness.wire_client import WireClient
@@ -98,6 +99,9 @@ class Topics:
         if names:
             self._client.ask(DeleteTopicsRequest(topic_names=names, timeout_ms=10_000), 5)
             self.wait_for(dict.fromkeys(names, 0))
+
+    def exists(self, name: str) -> bool:
+        return self.id_of(name) != ZERO_UUID
 
     def id_of(self, name: str) -> bytes:
         topics = [MetadataRequest.Topic(name=name)]

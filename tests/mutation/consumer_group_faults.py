@@ -18,7 +18,7 @@ CONSUMER_GROUP_FAULTS = (
         "timeline_order(group.members, group.most_members)",
         "group.members",
     ),
-    _fault("a tied vote goes to the older assignor", "target", "{asked: change, **votes}", "{**votes, asked: change}"),
+    _fault("a tied vote goes to the older assignor", "target", "{asked: 1, **votes}", "{**votes, asked: 1}"),
     _fault(
         "topics reach the assignor in the order of their names",
         "target",
@@ -57,9 +57,15 @@ CONSUMER_GROUP_FAULTS = (
     ),
     _fault(
         "a change of topics is not noticed",
-        "heartbeat",
-        "if is_bumped or group.seen_version != version:",
-        "if is_bumped:",
+        "advance",
+        "is_outdated = is_bumped or _have_changed(group, topics)",
+        "is_outdated = is_bumped",
+    ),
+    _fault(
+        "topics that a former regular expression matched count as changed",
+        "advance",
+        "    return group.seen[0] != topics.version\n",
+        "    return version != topics.version\n",
     ),
     _fault(
         "a full request is answered without the assignment",
@@ -75,7 +81,7 @@ CONSUMER_GROUP_FAULTS = (
     ),
     _fault(
         "a full group refuses its own members",
-        "heartbeat",
+        "advance",
         "if len(group.members) >= limit and member_id not in group.members:",
         "if len(group.members) >= limit:",
     ),
@@ -112,8 +118,8 @@ CONSUMER_GROUP_FAULTS = (
     _fault(
         "the last member of a regular expression leaves its topics behind",
         "departures",
-        "if regex and group.expressions.get(regex) == 1:",
-        "if regex and group.expressions.get(regex) == 0:",
+        "if group.expressions.get(regex) == found]",
+        "if group.expressions.get(regex) == 0]",
     ),
     _fault(
         "a member whose session ended stays",
@@ -130,8 +136,8 @@ CONSUMER_GROUP_FAULTS = (
     _fault(
         "an instance id is taken from a member that is there",
         "statics",
-        "if holder.current.member_epoch != LEFT_STATIC:",
-        "if False:",
+        "    if is_in_use:\n",
+        "    if False:\n",
     ),
     _fault(
         "a known regular expression makes no difference to the group epoch",

@@ -12,6 +12,7 @@ from broker.cores.groups.consumer.target import new_target
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord
 from broker.cores.groups.step import Step
+from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode
 
 
@@ -41,24 +42,39 @@ def advance(
     all that changes. Raises Refused.
     """
     group_id, wall_ms = group.group_id, step.wall_ms
-    epoch, is_homogeneous = group.generation, group.is_homogeneous()
-    if is_bumped or group.seen_version != step.coordinator.topics.version:
-        is_homogeneous = group.is_homogeneous_with(updated, member)
-        hashed = metadata_hash(group.topics_with(updated, member), step.coordinator.topics)
-        if is_bumped or hashed != group.metadata_hash:
+    epoch, is_homogeneous, topics = group.generation, group.is_homogeneous(), step.coordinator.topics
+    is_outdated = is_bumped or _have_changed(group, topics)
+    seen = group.seen
+    if is_outdated or updated.subscription.topic_regex != member.subscription.topic_regex:
+        hashed = metadata_hash(group.topics_with(updated, member), topics)
+        seen = topics.version, hashed
+        if is_bumped or (is_outdated and hashed != group.metadata_hash):
             epoch += 1
             records.append(GroupEpochRecord(group_id, epoch, hashed, wall_ms))
+    if is_outdated:
+        is_homogeneous = group.is_homogeneous_with(updated, member)
     if epoch > group.assignment_epoch:
         assignment_epoch = epoch
         target = new_target(step, group, epoch, member, updated, is_homogeneous=is_homogeneous, records=records)
     else:
         assignment_epoch, target = group.assignment_epoch, group.target_of(updated)
-    if updated.is_reconciled_to(assignment_epoch):
-        return updated
-    advanced = reconciled(updated, target, assignment_epoch, group.owner_epoch, reported)
+    advanced = updated
+    if not updated.is_reconciled_to(assignment_epoch):
+        advanced = reconciled(updated, target, assignment_epoch, group.owner_epoch, reported)
+    group.seen = seen
     if advanced is not updated:
         records.append(CurrentRecord(group_id, updated.member_id, advanced.current, wall_ms))
     return advanced
+
+
+def _have_changed(group: ConsumerGroup, topics: TopicCatalog) -> bool:
+    """Whether any subscribed topic has. A topic that is no longer subscribed, as it matched a former regular expression, does not count."""
+    if group.seen is None:
+        return True
+    version, hashed = group.seen
+    if version != topics.version and metadata_hash(group.subscribed_topics(), topics) == hashed:
+        group.seen = topics.version, hashed
+    return group.seen[0] != topics.version
 
 
 def store(step: Step, group: ConsumerGroup, member: ConsumerMember, records: list[StateRecord]) -> ConsumerGroup:
@@ -69,7 +85,7 @@ def store(step: Step, group: ConsumerGroup, member: ConsumerMember, records: lis
         step.persist(record)
     stored = step.groups[group.group_id]
     assert isinstance(stored, ConsumerGroup)
-    stored.seen_version = step.coordinator.topics.version
+    stored.seen = group.seen
     if is_new:
         note_joined(stored, member.member_id, replaced.member_id if replaced is not None else None)
     return stored

@@ -22,7 +22,7 @@ from broker.cores.groups.consumer.changes import report
 from broker.cores.groups.consumer.departures import Departure, remove, remove_all
 from broker.cores.groups.consumer.embedded import by_id, encoded_assignment
 from broker.cores.groups.consumer.group import JOIN, REBALANCE, SESSION, SYNC, ConsumerGroup
-from broker.cores.groups.consumer.member import ConsumerMember, MemberState, new_member
+from broker.cores.groups.consumer.member import ConsumerMember, MemberState, made_id, new_member
 from broker.cores.groups.consumer.reconciliation import Reported
 from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.events import Cause
@@ -66,7 +66,7 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
 def _join(step: Step, group: ConsumerGroup, request: JoinGroupRequest) -> JoinGroupResponse:
     """Raises Refused."""
     version, instance_id, is_unknown = step.request.api_version, request.group_instance_id, not request.member_id
-    member_id = request.member_id or step.coordinator.new_id()
+    member_id = request.member_id or made_id(step.coordinator.new_id)
     check_room(step, group, member_id)
     offer = offer_of(request, version)
     if not group.supports(offer.protocol_type, (name for name, _ in offer.protocols)):

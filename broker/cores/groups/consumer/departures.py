@@ -93,6 +93,7 @@ def remove_all(step: Step, group: ConsumerGroup, departures: Sequence[Departure]
     unused = [regex for regex, found in expressions.items() if group.expressions.get(regex) == found]
     records += [RegexRecord(group_id, regex, None, step.wall_ms) for regex in unused]
     records.append(GroupEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
+    group.seen = step.coordinator.topics.version, hashed
     for record in records:
         step.persist(record)
     report(step, group, generation)

@@ -61,7 +61,7 @@ class ConsumerGroup(Group):
         "regex_version",
         "regexes",
         "revoking",
-        "seen_version",
+        "seen",
         "static_members",
         "supported",
         "targets",
@@ -89,7 +89,7 @@ class ConsumerGroup(Group):
         self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
         # soft
         self.most_members = 0  # at a time: Kafka's table of members has room for as many
-        self.seen_version: int | None = None  # of the topics, when the metadata hash was computed
+        self.seen: tuple[int, int] | None = None  # version of the topics, and metadata hash of those subscribed then
         self.regex_version = -1  # of the topics, when this process last resolved the regular expressions
         self.regex_client: tuple[str, str] | None = None  # principal and host for which they are being resolved
         self.revoking: dict[str, int] = {}  # member id -> the epoch that it must leave within its rebalance timeout

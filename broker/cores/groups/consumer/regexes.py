@@ -85,8 +85,8 @@ def resolve(step: Step, group_id: str) -> None:
     hashed = metadata_hash(group.named.keys() | matched.keys(), catalog)
     if has_changed or hashed != group.metadata_hash:
         records.append(GroupEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
-        group.seen_version = catalog.version
         group.pending_event.set_cause(Cause.SUBSCRIPTION_CHANGED, "the topics that match have changed")
+    group.seen = catalog.version, hashed
     for record in records:
         step.persist(record)
     report(step, group, generation)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from broker.cores.core import RequestContext
+from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.records import (
     GenerationFloor,
@@ -80,6 +81,7 @@ class CorePlayer:
         self.now_ms += STEP_MS
         self._asked[step["t"]] = self._step = step
         self._records = []
+        self.catalog.version += 1  # other topics of the cluster change all the time
         replies = list(self._let_pass())
         if step["api"] == WAIT:
             until_ms = self.now_ms + step["request"]["units"] * UNIT_MS
@@ -197,7 +199,9 @@ class CorePlayer:
         self._next_place += 1
         prefix = ""
         if self._step["api"] == "JoinGroup":
-            prefix = f"{request.get('group_instance_id') or self._step['client']}-"
+            group = self.core.group(self.names.live[request["group_id"]])
+            if not isinstance(group, ConsumerGroup):
+                prefix = f"{request.get('group_instance_id') or self._step['client']}-"
         for number in itertools.count():
             made = str(uuid.UUID(int=number)) if prefix else f"zz-{number}"
             if hashes.bucket(hashes.of_text(prefix + made)) == place:

@@ -17,7 +17,7 @@ from tests.harness.oracle.over_socket import Address, address_of
 from tests.harness.oracle.replay import Difference
 
 PATIENCE_S = 1.0  # how long state and records may lag behind the answer
-ATTEMPTS = 20  # for a walk whose ids come in another order, or whose timeouts come early
+ATTEMPTS = 200  # for a walk whose ids come in another order, or whose timeouts come early
 AT_ONCE = 4
 
 

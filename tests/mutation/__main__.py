@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tests.harness import ROOT
 from tests.mutation.assignor_faults import ASSIGNOR_FAULTS
 from tests.mutation.consumer_group_faults import CONSUMER_GROUP_FAULTS
+from tests.mutation.consumer_world_faults import CONSUMER_WORLD_FAULTS
 from tests.mutation.faults import FAULTS as BROKER_FAULTS
 from tests.mutation.faults import Fault
 from tests.mutation.fetching_faults import FETCHING_FAULTS
@@ -32,6 +33,7 @@ FAULTS = (
     + KGCTL_FAULTS
     + ASSIGNOR_FAULTS
     + CONSUMER_GROUP_FAULTS
+    + CONSUMER_WORLD_FAULTS
     + FETCHING_FAULTS
     + MEMBERSHIP_FAULTS
     + PRODUCER_FAULTS

@@ -74,7 +74,7 @@ class Broker:
         self.settings = settings
         self.judge = world.judge
         self.loop = BrokerLoop(world.clock)
-        self.core = Watched(settings, world.new_id, world, world.judge)
+        self.core = Watched(settings, world.new_id, world.catalog, world.judge)
         loop: Any = self.loop
         waiters: Any = NoFetches()
         self.flusher = Flusher(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import GenerationFloor, OffsetCommitRecord, OffsetsRow, StateRecord, from_row
+from broker.protocol.newer_group_records import GROUP_METADATA, encode_newer_key
 from broker.protocol.offsets_topic import GroupMetadataKey, encode_key
 from broker.storage import EVENTS_TOPIC, OFFSETS_TOPIC, RowLike, StorageError, StoredPendingOffset
 from tests.harness.simulation.chronicle import Change, EventRow
@@ -110,7 +111,8 @@ class Disk:
 
     def life(self, group_id: str) -> int:
         """How often the group has been deleted; its generations may start again with each life."""
-        return self.live.deaths.get(encode_key(GroupMetadataKey(group_id)), 0)
+        classic, consumer = encode_key(GroupMetadataKey(group_id)), encode_newer_key(GROUP_METADATA, group_id)
+        return self.live.deaths.get(classic, 0) + self.live.deaths.get(consumer, 0)
 
     def replayed(self) -> tuple[HardState, HardState]:
         """The hard state of the durable log: from every change ever written, and from the newest row of each key."""
@@ -164,7 +166,8 @@ class DiskGroups:
         return dict(self._live.floors)
 
     def metadata_rows(self) -> list[OffsetsRow]:
-        return [row for row in self._live.rows.values() if not _is_offset(row)]
+        """In the order of their keys, as from the store."""
+        return sorted((row for row in self._live.rows.values() if not _is_offset(row)), key=lambda row: row.key)
 
     def ids_with_offsets(self) -> list[str]:
         return list(dict.fromkeys(record.group_id for record in self._offsets()))

@@ -8,6 +8,7 @@ from broker.cores.core import Effects, RequestContext
 from broker.cores.groups.classic.group import SESSION, ClassicGroup
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.expiry import EXPIRY
+from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import GenerationFloor, GroupRemoval, OffsetTombstone
 from broker.protocol.codec import decode
 from broker.protocol.errors import ErrorCode
@@ -49,7 +50,9 @@ class Asked:
 
 
 class Judge:
-    """Tracks one world over all its brokers and raises a Violation when a promise is broken."""
+    """Tracks the classic groups of one world over all its brokers and raises a Violation when a promise is broken."""
+
+    chronicle_type: type[Chronicle] = Chronicle
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -67,7 +70,7 @@ class Judge:
         ] = {}  # every offset ever committed (or None: deleted), in order
         self._acknowledged: dict[tuple[str, str, int], int] = {}  # the last of these that clients know to be committed
         self._restored: dict[str, int] = {}
-        self._chronicle, self._causes = Chronicle(), Causes()
+        self._chronicle, self._causes = self.chronicle_type(), Causes()
         self._acknowledged_events = 0
         self.generations = self.commits = self.acknowledged = 0
         self.restarted()
@@ -268,7 +271,7 @@ class Judge:
     def after(self, request: Any, effects: Effects) -> None:
         """Check the effects of a step; `request` is None for a step by timer."""
         self._chronicle.step(effects.events)
-        self._causes.after(request, effects, self._world.broker.core.hard_state().groups)
+        self._causes.after(request, self._with_causes(effects), classic_groups(self._world.broker.core.hard_state()))
         for reply in effects.replies:
             ensure(reply.ticket in self._open, f"ticket {reply.ticket} is answered twice or was never issued")
             del self._open[reply.ticket]
@@ -286,6 +289,10 @@ class Judge:
             ErrorCode.REBALANCE_IN_PROGRESS,
         ):
             self._heard_ms[request.group_id, request.member_id] = self._world.broker.now_ms
+
+    def _with_causes(self, effects: Effects) -> Effects:
+        """The effects with those events whose causes are checked."""
+        return effects
 
     def _judge_floor(self, record: GenerationFloor) -> None:
         if record.generation is None:
@@ -369,12 +376,13 @@ class Judge:
         live = self._world.broker.core.hard_state()
         for replayed in self._world.disk.replayed():
             ensure(replayed.floors == live.floors, "the generation floors differ from the log")
-            for group_id, group in replayed.groups.items():
+            stored_groups = classic_groups(replayed)
+            for group_id, group in stored_groups.items():
                 # A simple group ends without a tombstone when its last offset is deleted.
                 is_nothing = group.metadata is None and not group.offsets
                 ensure(group_id in live.groups or is_nothing, f"{group_id} is only in the log")
-            for group_id, group in live.groups.items():
-                other = replayed.groups.get(group_id)
+            for group_id, group in classic_groups(live).items():
+                other = stored_groups.get(group_id)
                 stored = other.metadata if other is not None else None
                 ensure(group.metadata == stored, f"{group_id} differs from the log")
                 if group.offsets_loaded:
@@ -426,10 +434,15 @@ class Judge:
     # ---- views -------------------------------------------------------------------------------------------------------
 
     def _groups(self) -> list[ClassicGroup]:
-        return list(self._world.broker.core.hard_state().groups.values())
+        return list(classic_groups(self._world.broker.core.hard_state()).values())
 
     def _group(self, group_id: str) -> ClassicGroup | None:
-        return self._world.broker.core.group(group_id)
+        group = self._world.broker.core.group(group_id)
+        return group if isinstance(group, ClassicGroup) else None
 
     def _life(self, group_id: str) -> Life:
         return Life(group_id, self._world.disk.life(group_id))
+
+
+def classic_groups(state: HardState) -> dict[str, ClassicGroup]:
+    return {group_id: group for group_id, group in state.groups.items() if isinstance(group, ClassicGroup)}

@@ -62,6 +62,10 @@ class Link:
             world.clock.later(world.delay_us() * world.random.choice([1, 1, 20]), twin._arrive, frame)
         return self._count
 
+    def follow(self, before: Link) -> None:
+        """Let what this connection sends arrive after what the earlier one has sent."""
+        self._up_us = before._up_us
+
     def reset(self) -> None:
         """Break the connection. Each end notices soon, late, or only by its own timeout."""
         if self._cut:

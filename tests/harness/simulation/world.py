@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
+from typing import Any
 
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.classic.states import GroupState
@@ -59,6 +60,7 @@ class World:
         self.faults = Faults.draw(self.random)
         self.partitions = self.random.choice([1, 4, 9])
         self.disk = disk_type(self._fails, self._commits)
+        self.catalog: Any = self
         self.links: dict[Link, None] = {}
         self._offset = 0
         self._wall_shift_ms = self._wall_low_ms = 0
@@ -68,7 +70,7 @@ class World:
         self._delay_ms = self.random.choice([0, 3_000])
         self.judge = self.judge_type(self)
         self.consumers = self._make_consumers()
-        self._outsider = Outsider(self)
+        self._outsider = self._make_outsider()
         self._start_broker()
 
     # ---- the course of events ----------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class World:
         generations = []
         for group_id in dict.fromkeys(consumer.profile.group_id for consumer in self.consumers):
             consumers = [c for c in self.consumers if c.profile.group_id == group_id and c.alive]
-            if len(consumers) > self.broker.settings.group_max_size:
+            if len(consumers) > self._max_size(group_id):
                 # A client that finds the group full leaves and retries, in Kafka too, so such a group need not become stable.
                 continue
             group = self.broker.core.group(group_id)
@@ -146,6 +148,9 @@ class World:
                 return unrest, []
             generations.append((group_id, group.generation if group is not None else 0))
         return "", generations
+
+    def _max_size(self, group_id: str) -> int:
+        return self.broker.settings.group_max_size
 
     def _unrest_of(self, group_id: str, group: ClassicGroup | None, consumers: list[Consumer]) -> str:
         if self.broker.loop.dead:
@@ -202,17 +207,20 @@ class World:
 
     def _start_broker(self) -> None:
         number = self.broker.number + 1 if hasattr(self, "broker") else 1
-        settings = GroupSettings(
-            group_initial_rebalance_delay_ms=self._delay_ms,
-            group_max_size=self.random.choice([ENDLESS, ENDLESS, ENDLESS, 3]),
-            offsets_retention_minutes=RETENTION_MINUTES,
-            offsets_retention_check_interval_ms=30_000,
-        )
+        settings = self._settings()
         self.note("broker starts", number)
         self.judge.restarted()
         self.broker = Broker(self, number, settings)
         self.broker.runner.recover()
         self.judge.recovered()
+
+    def _settings(self) -> GroupSettings:
+        return GroupSettings(
+            group_initial_rebalance_delay_ms=self._delay_ms,
+            group_max_size=self.random.choice([ENDLESS, ENDLESS, ENDLESS, 3]),
+            offsets_retention_minutes=RETENTION_MINUTES,
+            offsets_retention_check_interval_ms=30_000,
+        )
 
     def crash_broker(self, why: str) -> None:
         loop = self.broker.loop
@@ -307,6 +315,9 @@ class World:
                 consumer.start()
 
     # ---- consumers ---------------------------------------------------------------------------------------------------
+
+    def _make_outsider(self) -> Outsider:
+        return Outsider(self)
 
     def _make_consumers(self) -> list[Consumer]:
         random = self.random

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kgctl.client.consumer.interceptors import ConsumerInterceptor
     from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
     from kgctl.client.consumer.rebalance_listener import RebalanceListener
+    from kgctl.client.consumer.subscription_pattern import SubscriptionPattern
     from kgctl.client.net.errors import KgctlError
     from kgctl.client.producer.async_producer import AsyncDelivery, AsyncProducer
     from kgctl.client.producer.core.batch import Delivery, RecordMetadata
@@ -51,6 +52,7 @@ __all__ = [
     "RebalanceListener",
     "RecordMetadata",
     "Secret",
+    "SubscriptionPattern",
     "TopicPartition",
 ]
 
@@ -75,6 +77,7 @@ _PLACES = {
     "RebalanceListener": "kgctl.client.consumer.rebalance_listener",
     "RecordMetadata": "kgctl.client.producer.core.batch",
     "Secret": "broker.security.secret",
+    "SubscriptionPattern": "kgctl.client.consumer.subscription_pattern",
     "TopicPartition": "kgctl.model.topic_partition",
 }
 

@@ -11,7 +11,19 @@ from kgctl.client.config.security import SecurityOptions
 OPTIONS = (
     Option("group.id", "string", None, "The group of this consumer; without one it neither shares nor commits."),
     Option("group.instance.id", "string", None, "The name of a static member, which keeps its partitions (KIP-345)."),
-    Option("group.protocol", "string", "classic", "The protocol of the group.", choices=("classic",)),
+    Option(
+        "group.protocol",
+        "string",
+        "classic",
+        "Who assigns the partitions of the group: classic, a member; consumer, the broker (KIP-848).",
+        choices=("classic", "consumer"),
+    ),
+    Option(
+        "group.remote.assignor",
+        "string",
+        None,
+        "The broker's assignor for a group of the consumer protocol: uniform or range. By default, the broker chooses.",
+    ),
     Option("client.rack", "string", "", "Where this client is, to read from the nearest replica (KIP-392)."),
     Option(
         "session.timeout.ms",
@@ -60,9 +72,7 @@ OPTIONS = (
         "default.api.timeout.ms", "int", 60_000, "How long a method may take that has no timeout of its own.", least=0
     ),
 )
-IGNORED = (
-    Option("group.remote.assignor", "class", None, "It is for the consumer protocol (KIP-848).", is_ignored=True),
-)
+IGNORED: tuple[Option, ...] = ()
 
 
 class ConsumerOptions(SecurityOptions, total=False):
@@ -71,6 +81,7 @@ class ConsumerOptions(SecurityOptions, total=False):
     group_id: str | None
     group_instance_id: str | None
     group_protocol: str
+    group_remote_assignor: str | None
     client_rack: str
     session_timeout_ms: int
     heartbeat_interval_ms: int

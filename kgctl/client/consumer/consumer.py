@@ -21,6 +21,7 @@ from kgctl.client.consumer.ownership import Ownership, current_thread
 from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.reset_strategy import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kgctl.client.consumer.settings import ConsumerSettings, settings_of
+from kgctl.client.consumer.subscription_pattern import SubscriptionPattern
 from kgctl.client.engine.engine import Engine, now_ms
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.model.described_partition import PartitionInfo
@@ -93,7 +94,7 @@ class Consumer(ConsumerFace):
         self,
         topics: Iterable[str] = (),
         *,
-        pattern: str | re.Pattern[str] | None = None,
+        pattern: str | re.Pattern[str] | SubscriptionPattern | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
         """Read topics, or all topics that a pattern matches as a whole, and share them with the group.

@@ -23,6 +23,7 @@ from kgctl.client.consumer.partition_state import FetchPosition
 from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.reset_strategy import LATEST_TIMESTAMP, ResetStrategy
 from kgctl.client.consumer.subscription import SubscriptionState, SubscriptionType
+from kgctl.client.consumer.subscription_pattern import SubscriptionPattern
 from kgctl.client.consumer.wanted_topics import want_topics
 from kgctl.client.net.errors import BadValue, BrokerError, KgctlError, TimedOut
 from kgctl.client.network.client import NetworkClient
@@ -116,9 +117,18 @@ class ConsumerCore:
         self.subscription.subscribe(topics, listener)
         member.subscription_changed(now_ms)
 
-    def subscribe_pattern(self, pattern: Pattern[str], listener: RebalanceListener | None, now_ms: int) -> None:
+    def subscribe_pattern(
+        self, pattern: Pattern[str] | SubscriptionPattern, listener: RebalanceListener | None, now_ms: int
+    ) -> None:
         member = self.group("subscribe")
-        self.subscription.subscribe_pattern(pattern, listener)
+        if not isinstance(pattern, SubscriptionPattern):
+            self.subscription.subscribe_pattern(pattern, listener)
+        elif member.settings.protocol == "consumer":
+            self.subscription.subscribe_broker_pattern(pattern.pattern, listener)
+        else:
+            raise BadValue(
+                "a broker matches patterns for groups of the consumer protocol only: set group.protocol=consumer"
+            )
         member.subscription_changed(now_ms)
 
     def assign(self, partitions: Collection[TopicPartition], now_ms: int) -> None:

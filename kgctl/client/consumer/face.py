@@ -26,6 +26,7 @@ from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.reset_strategy import EARLIEST, LATEST, ResetStrategy
 from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.consumer.subscription import SubscriptionState
+from kgctl.client.consumer.subscription_pattern import SubscriptionPattern
 from kgctl.client.engine.engine import Engine, now_ms
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.connector import ConnectionSettings
@@ -84,7 +85,7 @@ class ConsumerFace:
     # --- what is read ---
 
     def subscription(self) -> frozenset[str]:
-        """The subscribed topics; with a pattern, those that match it now."""
+        """The subscribed topics; with a pattern, those that match it now. Only the broker knows those of a SubscriptionPattern."""
         with self._owned, self._engine.lock:
             return self._core.subscription.topics
 
@@ -204,7 +205,10 @@ class ConsumerFace:
             raise ConsumerClosed("the consumer is closed")
 
     def _subscribe(
-        self, topics: Collection[str], pattern: str | re.Pattern[str] | None, listener: RebalanceListener | None
+        self,
+        topics: Collection[str],
+        pattern: str | re.Pattern[str] | SubscriptionPattern | None,
+        listener: RebalanceListener | None,
     ) -> None:
         with self._using():
             if pattern is not None:

@@ -76,10 +76,22 @@ def _fetch_options(options: Configuration) -> FetchOptions:
     )
 
 
+# The broker decides these for groups of the consumer protocol (KIP-848).
+_OF_CLASSIC_GROUPS = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+
+
 def _group_settings(options: Configuration, group_id: str) -> GroupSettings:
+    if options["group.protocol"] == "consumer":
+        for name in _OF_CLASSIC_GROUPS:
+            if options.is_given(name):
+                raise BadOption(f"{name}: the broker decides this for groups of the consumer protocol; leave it out")
+    elif options.is_given("group.remote.assignor"):
+        raise BadOption("group.remote.assignor: it is for groups of the consumer protocol; set group.protocol=consumer")
     return GroupSettings(
         group_id=group_id,
         group_instance_id=options["group.instance.id"],
+        protocol=options["group.protocol"],
+        remote_assignor=options["group.remote.assignor"],
         session_timeout_ms=options["session.timeout.ms"],
         heartbeat_interval_ms=options["heartbeat.interval.ms"],
         max_poll_interval_ms=options["max.poll.interval.ms"],

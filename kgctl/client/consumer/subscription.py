@@ -18,12 +18,14 @@ class SubscriptionType(Enum):
     NONE = "nothing"
     TOPICS = "topics"
     PATTERN = "a pattern"
+    BROKER_PATTERN = "a pattern that the broker matches"
     ASSIGNED = "partitions"
 
 
 _CALLS = {
     SubscriptionType.TOPICS: "subscribe to topics",
     SubscriptionType.PATTERN: "subscribe to a pattern",
+    SubscriptionType.BROKER_PATTERN: "subscribe to a pattern",
     SubscriptionType.ASSIGNED: "assign partitions",
 }
 
@@ -35,6 +37,7 @@ class SubscriptionState:
         self.default_reset = reset_strategy
         self.type = SubscriptionType.NONE
         self.pattern: re.Pattern[str] | None = None
+        self.broker_pattern: str | None = None
         self.listener: RebalanceListener | None = None
         self.assignment_id = 0  # counts changes of the assignment
         self._topics: frozenset[str] = frozenset()
@@ -55,6 +58,12 @@ class SubscriptionState:
         self.listener = listener
         self.pattern = pattern
 
+    def subscribe_broker_pattern(self, pattern: str, listener: RebalanceListener | None = None) -> None:
+        """Subscribe to the topics that the broker finds."""
+        self._set_type(SubscriptionType.BROKER_PATTERN)
+        self.listener = listener
+        self.broker_pattern = pattern
+
     def subscribe_from_pattern(self, topics: Iterable[str]) -> bool:
         """True if the topics that match changed."""
         if self.type is not SubscriptionType.PATTERN:
@@ -74,14 +83,14 @@ class SubscriptionState:
     def unsubscribe(self) -> None:
         self._topics = self._group_topics = frozenset()
         self._assigned = {}
-        self.pattern = None
+        self.pattern = self.broker_pattern = None
         self.type = SubscriptionType.NONE
         self.assignment_id += 1
 
     @property
     def is_auto_assigned(self) -> bool:
         """A group assigns the partitions."""
-        return self.type in (SubscriptionType.TOPICS, SubscriptionType.PATTERN)
+        return self.type not in (SubscriptionType.NONE, SubscriptionType.ASSIGNED)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -108,6 +117,8 @@ class SubscriptionState:
                 return f"topics {', '.join(sorted(self._topics))}"
             case SubscriptionType.PATTERN if self.pattern is not None:
                 return f"pattern {self.pattern.pattern!r}"
+            case SubscriptionType.BROKER_PATTERN:
+                return f"pattern {self.broker_pattern!r} of the broker"
             case SubscriptionType.ASSIGNED:
                 return f"partitions {', '.join(map(str, sorted(self._assigned)))}"
         return "nothing"

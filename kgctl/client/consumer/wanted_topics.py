@@ -8,7 +8,7 @@ from kgctl.client.network.metadata import Metadata
 
 def want_topics(metadata: Metadata, subscription: SubscriptionState) -> None:
     """Call this after each change of the subscription."""
-    if subscription.type is SubscriptionType.PATTERN:
+    if subscription.type in (SubscriptionType.PATTERN, SubscriptionType.BROKER_PATTERN):
         metadata.want_all()
     else:
         metadata.want_only(subscription.metadata_topics)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from kgctl.client.consumer.group.errors import CommitFailed, RebalanceInProgress
+from kgctl.client.consumer.group.errors import CommitFailed, RebalanceInProgress, StaleEpoch
 from kgctl.client.consumer.group.generation import NO_GENERATION, Generation, MemberState
 from kgctl.client.consumer.group.link import MOVED
-from kgctl.client.consumer.group.membership import Membership
+from kgctl.client.consumer.group.standing import Standing
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.model.topic_partition import TopicPartition
@@ -19,7 +19,7 @@ _OF_A_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 class CommitAnswers:
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: Standing) -> None:
         self._membership = membership
 
     def error_of(self, answer: OffsetCommitResponse | KgctlError, sent: Generation) -> KgctlError | None:
@@ -57,6 +57,9 @@ class CommitAnswers:
             return RebalanceInProgress(
                 "the group is rebalancing: nothing was committed; call poll until it is done, then commit what is assigned"
             )
+        elif code == ErrorCode.STALE_MEMBER_EPOCH:
+            # The epoch of the next attempt is newer, if the heartbeat that brought it was answered before.
+            return StaleEpoch(error) if membership.generation != sent else CommitFailed(_REMOVED.format(error.name))
         elif sent == NO_GENERATION and code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             return CommitFailed(
                 f"group {membership.settings.group_id!r} has active members, so it takes no offsets of a consumer that"

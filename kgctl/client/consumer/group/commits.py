@@ -9,9 +9,9 @@ from random import Random
 from broker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kgctl.client.consumer.group.calls import Call, CommitCall, CommitCallback
 from kgctl.client.consumer.group.commit_answers import CommitAnswers
-from kgctl.client.consumer.group.errors import CommitFailed, FencedInstance, RebalanceInProgress
+from kgctl.client.consumer.group.errors import CommitFailed, FencedInstance, RebalanceInProgress, StaleEpoch
 from kgctl.client.consumer.group.generation import NO_GENERATION, Generation
-from kgctl.client.consumer.group.membership import Membership
+from kgctl.client.consumer.group.standing import Standing
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
 from kgctl.client.consumer.subscription import SubscriptionState
 from kgctl.client.net.errors import BadValue, KgctlError, TimedOut
@@ -58,7 +58,7 @@ class Commits:
 
     def __init__(
         self,
-        membership: Membership,
+        membership: Standing,
         subscription: SubscriptionState,
         random: Random,
         calls: deque[Call],
@@ -115,10 +115,12 @@ class Commits:
 
     def auto_commit(self, now_ms: int) -> Commit:
         def finished(error: KgctlError | None, at_ms: int) -> None:
-            if error is not None:
+            if error is None:
+                return
+            if not isinstance(error, StaleEpoch):
                 self._membership.note(f"the automatic commit failed: {error}")
-                if error.retriable:
-                    self._auto_commit_ms = at_ms + self._settings.retry_backoff_ms
+            if error.retriable:
+                self._auto_commit_ms = at_ms + self._settings.retry_backoff_ms
 
         return self._add(Commit(self._subscription.consumed(), then=finished), now_ms)
 

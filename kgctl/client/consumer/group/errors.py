@@ -30,6 +30,16 @@ class FencedInstance(KgctlError):
         )
 
 
+class StaleEpoch(KgctlError):
+    """The commit was on its way when the member got another epoch (KIP-848): the same commit succeeds with that."""
+
+    retriable = True
+    name = "STALE_MEMBER_EPOCH"
+
+    def __init__(self, error: KgctlError) -> None:
+        super().__init__(str(error))
+
+
 class CoordinatorUnknown(KgctlError):
     """The coordinator of the group is being looked up again."""
 

@@ -13,6 +13,8 @@ class Heartbeat:
         self._random = random
         self._attempts = 0
         self.in_flight = False
+        self.interval_ms = settings.heartbeat_interval_ms
+        self.session_timeout_ms = settings.session_timeout_ms
         self.last_sent_ms: int | None = None
         self.polled_ms = 0
         self._due_ms = self._session_ends_ms = self._poll_ends_ms = 0
@@ -25,7 +27,7 @@ class Heartbeat:
     def sent(self, now_ms: int) -> None:
         self.last_sent_ms = now_ms
         self.in_flight = True
-        self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+        self._due_ms = now_ms + self.interval_ms
 
     def failed(self, now_ms: int) -> None:
         self.in_flight = False
@@ -42,10 +44,19 @@ class Heartbeat:
         self.reset_session(now_ms)
         self.poll(now_ms)
         self.in_flight = False
-        self._due_ms = now_ms + self._settings.heartbeat_interval_ms
+        self._due_ms = now_ms + self.interval_ms
 
     def reset_session(self, now_ms: int) -> None:
-        self._session_ends_ms = now_ms + self._settings.session_timeout_ms
+        self._session_ends_ms = now_ms + self.session_timeout_ms
+
+    def hurry(self, now_ms: int) -> None:
+        """There is something to say: send the next one now, or as soon as the one in flight is answered."""
+        self._due_ms = min(self._due_ms, now_ms)
+
+    @property
+    def is_failing(self) -> bool:
+        """The last heartbeat failed; the next one waits."""
+        return self._attempts > 0
 
     def is_due(self, now_ms: int) -> bool:
         return now_ms >= self._due_ms

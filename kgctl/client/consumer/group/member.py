@@ -14,15 +14,17 @@ from kgctl.client.consumer.assignors.loading import common_protocols
 from kgctl.client.consumer.group.calls import Call, CommitCallback, ListenerCall
 from kgctl.client.consumer.group.commits import Commit, Commits, Offsets
 from kgctl.client.consumer.group.committed import CommittedOffsets, Lookup
+from kgctl.client.consumer.group.flows import Flow, GroupFlows, Wait
 from kgctl.client.consumer.group.generation import MemberState
 from kgctl.client.consumer.group.link import CoordinatorLink
 from kgctl.client.consumer.group.membership import Membership
-from kgctl.client.consumer.group.rebalance import Flow, Rebalance, Wait
+from kgctl.client.consumer.group.rebalance import Rebalance
 from kgctl.client.consumer.group.settings import GroupSettings
+from kgctl.client.consumer.group.standing import Standing
 from kgctl.client.consumer.group.topics import TopicWatch
 from kgctl.client.consumer.group_metadata import ConsumerGroupMetadata
 from kgctl.client.consumer.subscription import SubscriptionState
-from kgctl.client.net.errors import KgctlError, Unreachable
+from kgctl.client.net.errors import BadValue, KgctlError, Unreachable
 from kgctl.client.network.client import NetworkClient
 from kgctl.client.network.coordinator import GROUP, Coordinator
 from kgctl.model.topic_partition import TopicPartition
@@ -44,9 +46,6 @@ class GroupMember:
         random: Random,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        assignors = list(assignors)
-        is_cooperative = RebalanceProtocol.COOPERATIVE in common_protocols(assignors)
-        protocol = RebalanceProtocol.COOPERATIVE if is_cooperative else RebalanceProtocol.EAGER
         self.settings = settings
         self._network, self._subscription = network, subscription
         self._link = CoordinatorLink(
@@ -54,19 +53,35 @@ class GroupMember:
         )
         self._calls: deque[Call] = deque()
         self._topics = TopicWatch(subscription, network.metadata, settings)
-        self._membership = Membership(
-            self._link,
-            settings,
-            random,
-            lambda: self._rebalance.protocols(),
-            lambda joined: self._rebalance.start_assigning(joined),
-            note,
-        )
-        self._commits = Commits(self._membership, subscription, random, self._calls)
+        self._membership: Standing
+        self._rebalance: GroupFlows
+        if settings.protocol == "consumer":
+            from kgctl.client.consumer.group.consumer_protocol.membership import EpochMembership
+            from kgctl.client.consumer.group.consumer_protocol.reconciliation import Reconciliation
+
+            epochs = EpochMembership(self._link, settings, random, subscription, note)
+            self._membership = epochs
+            self._commits = Commits(epochs, subscription, random, self._calls)
+            self._rebalance = Reconciliation(epochs, self._commits, subscription, self._topics, network.metadata)
+        else:
+            assignors = list(assignors)
+            is_cooperative = RebalanceProtocol.COOPERATIVE in common_protocols(assignors)
+            protocol = RebalanceProtocol.COOPERATIVE if is_cooperative else RebalanceProtocol.EAGER
+            membership = Membership(
+                self._link,
+                settings,
+                random,
+                lambda: rebalance.protocols(),
+                lambda joined: rebalance.start_assigning(joined),
+                note,
+            )
+            self._membership = membership
+            self._commits = Commits(membership, subscription, random, self._calls)
+            rebalance = Rebalance(
+                membership, self._commits, subscription, self._topics, network.metadata, assignors, protocol
+            )
+            self._rebalance = rebalance
         self._committed = CommittedOffsets(self._link, settings, random)
-        self._rebalance = Rebalance(
-            self._membership, self._commits, subscription, self._topics, network.metadata, assignors, protocol
-        )
         self._flow: Flow | None = None
         self._blocking: Call | None = None
         self._wait: Wait | None = None
@@ -165,7 +180,11 @@ class GroupMember:
         self._topics.subscribed()
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Rejoin in the next poll."""
+        """Rejoin in the next poll. Raises BadValue in a group of the consumer protocol, where only the broker rebalances."""
+        if self.settings.protocol == "consumer":
+            raise BadValue(
+                "a member of a group of the consumer protocol cannot enforce a rebalance: the broker assigns"
+            )
         self._membership.request_rejoin(reason or "rebalance enforced by user")
 
     def begin_unsubscribe(self, now_ms: int) -> None:
@@ -193,7 +212,7 @@ class GroupMember:
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """For transactions (KIP-447): the generation that poll completed last."""
+        """For transactions (KIP-447): the generation that poll completed last, or the member's epoch."""
         return self._rebalance.group_metadata
 
     # --- offsets ---

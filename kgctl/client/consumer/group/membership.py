@@ -36,8 +36,6 @@ class Membership(Standing):
         self._protocols = protocols
         self._start_assigning = start_assigning
         self.attempt: JoinAttempt | None = None
-        self.failure: KgctlError | None = None
-        self.is_leaving = False
         self._was_known = False
 
     # --- joining ---
@@ -49,13 +47,6 @@ class Membership(Standing):
         return self.attempt
 
     # --- in the background ---
-
-    def poll(self, now_ms: int) -> None:
-        """The application polls. Raises what failed since it did so last."""
-        self.heartbeat.poll(now_ms)
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
-            raise failure
 
     def advance(self, now_ms: int) -> None:
         if self.link.is_known and not self._was_known:
@@ -79,21 +70,6 @@ class Membership(Standing):
         if not self.state.has_joined or self.failure is not None:
             return None
         return self.heartbeat.wake_at_ms(is_connected=self.link.is_known)
-
-    def _seek(self, now_ms: int) -> None:
-        try:
-            self.link.seek(now_ms)
-        except KgctlError as error:
-            self.failure = error
-
-    def _leave_because_of_poll(self, now_ms: int) -> None:
-        self.leave("consumer poll timeout has expired.", now_ms)
-        limit, elapsed = self.settings.max_poll_interval_ms, now_ms - self.heartbeat.polled_ms
-        self.left_because = (
-            f"the application did not poll for {elapsed} ms (max.poll.interval.ms={limit}), so this member left the group;"
-            " process fewer records per poll (max.poll.records) or raise max.poll.interval.ms"
-        )
-        self.note(self.left_because)
 
     def _send_heartbeat(self, now_ms: int) -> None:
         sent = self.generation

@@ -1,20 +1,14 @@
-"""A rebalance as the application sees it: commit, revoke, join, take over, assign. Kafka's ConsumerCoordinator.
-
-Flows are generators that the polling thread drives: they yield calls of the application to run, and conditions to wait for.
-Meanwhile, requests and heartbeats continue without them.
-"""
+"""A rebalance as the application sees it: commit, revoke, join, take over, assign. Kafka's ConsumerCoordinator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
-from typing import TypeAlias
+from collections.abc import Collection
 
-from broker.light_named_tuples import NamedTuple
 from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kgctl.client.consumer.assignors.assignor import Assignor, RebalanceProtocol, Subscription
 from kgctl.client.consumer.assignors.wire import decode_assignment, encode_subscription
-from kgctl.client.consumer.group.calls import Call, ListenerCall
 from kgctl.client.consumer.group.commits import Commits
+from kgctl.client.consumer.group.flows import Flow, GroupFlows, Wait
 from kgctl.client.consumer.group.join_attempt import JoinAttempt
 from kgctl.client.consumer.group.leader import Assigning, BadAssignment
 from kgctl.client.consumer.group.membership import Membership
@@ -25,18 +19,7 @@ from kgctl.client.network.metadata import Metadata
 from kgctl.model.topic_partition import TopicPartition
 
 
-class Wait(NamedTuple):
-    """Until the condition holds; `at_ms` is when time alone can make it hold."""
-
-    ready: Callable[[int], bool]
-    at_ms: int | None = None
-
-
-Flow: TypeAlias = Generator[Call | Wait, None, None]
-Notified: TypeAlias = Generator[Call | Wait, None, BaseException | None]
-
-
-class Rebalance:
+class Rebalance(GroupFlows):
     def __init__(
         self,
         membership: Membership,
@@ -47,19 +30,19 @@ class Rebalance:
         assignors: Collection[Assignor],
         protocol: RebalanceProtocol,
     ) -> None:
+        super().__init__(membership, commits, subscription, topics, metadata)
         self._membership = membership
-        self._commits = commits
-        self._subscription = subscription
-        self._topics = topics
-        self._metadata = metadata
         self._assignors = {one.name: one for one in assignors}
         self._protocol = protocol
-        self._settings = membership.settings
-        self.now_ms = 0
         self.is_leader = False
-        self.group_metadata = ConsumerGroupMetadata(
+        self._group_metadata = ConsumerGroupMetadata(
             self._settings.group_id, group_instance_id=self._settings.group_instance_id
         )
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The generation whose assignment the application has."""
+        return self._group_metadata
 
     @property
     def is_needed(self) -> bool:
@@ -127,23 +110,11 @@ class Rebalance:
                 membership.needs_prepare = True
                 yield from self._complete(attempt.assignment)
 
-    def leave(self, reason: str) -> Flow:
-        """Give up all partitions, and the place in the group."""
-        error = yield from self._drop_all()
-        self._membership.leave(reason, self.now_ms)
-        self._topics.joined = None
-        self._topics.forget_assigned()
-        self.is_leader = False
-        if error is not None:
-            raise error
-
     # --- parts ---
 
-    def _fresh_topics(self) -> Flow:
-        """Match the pattern with the topics of now, so that one rebalance, not one for each member, follows a new topic."""
-        version = self._topics.fresh_version(self.now_ms)
-        yield Wait(lambda now_ms: self._metadata.version >= version)
-        self._topics.update(self.now_ms)
+    def _has_left(self) -> None:
+        self._topics.forget_assigned()
+        self.is_leader = False
 
     def _failed(self, attempt: JoinAttempt) -> Flow:
         membership, error = self._membership, attempt.error
@@ -161,7 +132,10 @@ class Rebalance:
     def _prepare(self) -> Flow:
         """Commit, then revoke what the protocol wants revoked before JoinGroup; or lose everything, if the generation ended."""
         if self._settings.auto_commit:
-            yield from self._commit_before()
+            if self._protocol is RebalanceProtocol.EAGER:
+                # Positions must not move between this commit and the revocation.
+                self._subscription.mark_pending_revocation(self._subscription.assigned)
+            yield from self._commit_until_done()
         membership, subscription = self._membership, self._subscription
         owned = subscription.assigned
         error: BaseException | None = None
@@ -181,20 +155,6 @@ class Rebalance:
         if error is not None:
             raise error
 
-    def _commit_before(self) -> Flow:
-        """Commit until it is done, refused for good, or the group continues without this member."""
-        if self._protocol is RebalanceProtocol.EAGER:
-            # Positions must not move between this commit and the revocation.
-            self._subscription.mark_pending_revocation(self._subscription.assigned)
-        deadline_ms = self.now_ms + self._settings.max_poll_interval_ms
-        while self.now_ms < deadline_ms:
-            commit = self._commits.auto_commit(self.now_ms)
-            yield Wait(lambda now_ms, commit=commit: commit.is_done or now_ms >= deadline_ms, deadline_ms)  # type: ignore[misc]
-            if not commit.is_done or commit.error is None or not commit.error.retriable:
-                return
-            retry_ms = self.now_ms + self._settings.retry_backoff_ms
-            yield Wait(lambda now_ms, retry_ms=retry_ms: now_ms >= retry_ms, retry_ms)  # type: ignore[misc]
-
     def _complete(self, blob: bytes) -> Flow:
         """Take over an assignment: revoke what is gone, then add what is new."""
         membership, subscription = self._membership, self._subscription
@@ -202,9 +162,7 @@ class Rebalance:
         if not self.is_leader:
             self._topics.forget_assigned()
         assignor = self._assignor(generation.protocol_name)
-        self.group_metadata = ConsumerGroupMetadata(
-            self._settings.group_id, generation.generation_id, generation.member_id, self._settings.group_instance_id
-        )
+        self._group_metadata = self._metadata_of_now()
         assignment = decode_assignment(blob)
         owned, assigned = subscription.assigned, set(assignment.partitions)
         if strangers := subscription.unsubscribed(assigned):
@@ -223,39 +181,13 @@ class Rebalance:
             )
         self._topics.add_matched({one.topic for one in assigned})
         try:
-            assignor.on_assignment(assignment, self.group_metadata)
+            assignor.on_assignment(assignment, self._group_metadata)
         except Exception as error:  # noqa: BLE001  of an assignor by the user
             errors.append(error)
-        self._commits.start_auto_commit(self.now_ms)
-        added = assigned - owned
-        subscription.assign_awaiting_call(sorted(assigned), added)
-        errors.append((yield from self._notify("assigned", added)))
-        subscription.enable(added)
+        errors.append((yield from self._add(assigned, assigned - owned)))
         for raised in errors:
             if raised is not None:
                 raise raised
-
-    def _drop_all(self) -> Notified:
-        """Before leaving: everything is revoked, or lost if the membership has ended or a rebalance is under way."""
-        owned = self._subscription.assigned
-        if not self._subscription.is_auto_assigned or not owned:
-            return None
-        is_lost = self._membership.generation.owns_nothing or self._membership.state.is_rebalancing
-        error = yield from self._notify("lost" if is_lost else "revoked", owned)
-        self._give_up(owned)
-        return error
-
-    def _give_up(self, partitions: Collection[TopicPartition]) -> None:
-        if self._subscription.is_auto_assigned:
-            self._subscription.assign_from_group(sorted(self._subscription.assigned - set(partitions)))
-
-    def _notify(self, kind: str, partitions: Collection[TopicPartition]) -> Notified:
-        listener = self._subscription.listener
-        if listener is None:
-            return None
-        call = ListenerCall(kind, listener, sorted(partitions))
-        yield call
-        return call.error
 
 
 def _listed(partitions: Collection[TopicPartition]) -> str:

@@ -20,6 +20,7 @@ _WITH_INSTANCE: dict[type[Message], int] = {
     HeartbeatRequest: 3,
     OffsetCommitRequest: 7,
 }
+_WITH_EPOCH: dict[type[Message], int] = {OffsetCommitRequest: 9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,9 @@ class GroupSettings:
 
     group_id: str
     group_instance_id: str | None = None
+    # The members assign the partitions ("classic"), or the broker does ("consumer", KIP-848).
+    protocol: str = "classic"
+    remote_assignor: str | None = None
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
     max_poll_interval_ms: int = 300_000
@@ -43,7 +47,7 @@ class GroupSettings:
     require_stable_offsets: bool = False
 
     def __post_init__(self) -> None:
-        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+        if self.protocol == "classic" and self.heartbeat_interval_ms >= self.session_timeout_ms:
             raise BadValue(
                 f"heartbeat.interval.ms={self.heartbeat_interval_ms} is not below"
                 f" session.timeout.ms={self.session_timeout_ms}"
@@ -55,7 +59,9 @@ class GroupSettings:
         return self.group_instance_id is None
 
     def min_version(self, request: type[Message]) -> int:
-        """The oldest version that carries what these settings need: the instance id of a static member."""
+        """The oldest version that carries what these settings need: a member epoch, the instance id of a static member."""
+        if self.protocol == "consumer":
+            return _WITH_EPOCH.get(request, 0)
         return 0 if self.is_dynamic else _WITH_INSTANCE.get(request, 0)
 
     @property

@@ -32,7 +32,33 @@ class Standing:
         self.needs_prepare = True
         # Why the member left by itself, for the commit that comes too late.
         self.left_because: str | None = None
+        # Waits for the next poll of the application.
+        self.failure: KgctlError | None = None
+        self.is_leaving = False
         self.rebalances = self.failed_rebalances = 0
+
+    # --- of each protocol ---
+
+    def advance(self, now_ms: int) -> None:
+        """Send heartbeats and notice timeouts, whatever the application does."""
+        raise NotImplementedError
+
+    def wake_at_ms(self) -> int | None:
+        """When to call `advance` again."""
+        raise NotImplementedError
+
+    def leave(self, reason: str, now_ms: int) -> None:
+        """Leave the group as far as its kind of member does; `is_leaving` ends with the answer."""
+        raise NotImplementedError
+
+    # --- of all ---
+
+    def poll(self, now_ms: int) -> None:
+        """The application polls. Raises what failed since it did so last."""
+        self.heartbeat.poll(now_ms)
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
 
     @property
     def stable_generation(self) -> Generation | None:
@@ -55,12 +81,12 @@ class Standing:
     def reset_after_refusal(self, error: str, request: str, *, forget_member_id: bool) -> None:
         self.reset(f"encountered {error} from {request} response", forget_member_id=forget_member_id)
 
-    def refusal(self, code: int, request: type[Message]) -> KgctlError:
-        """The error for a code that is about the whole group."""
+    def refusal(self, code: int, request: type[Message], message: str | None = None) -> KgctlError:
+        """The error for a code that is about the whole group, with what the broker says about it."""
         group = self.settings.group_id
         if code == ErrorCode.FENCED_INSTANCE_ID:
             return FencedInstance(self.settings.group_instance_id, self.generation.member_id)
-        return BrokerError(code, f"group {group!r}", asked=Asked(request, group=group))
+        return BrokerError(code, f"group {group!r}", message, asked=Asked(request, group=group))
 
     def joined(self, generation: Generation, now_ms: int) -> None:
         """JoinGroup is answered: heartbeats begin."""
@@ -74,3 +100,18 @@ class Standing:
         self.rejoin_needed, self.rejoin_reason = False, ""
         self.left_because = None
         self.rebalances += 1
+
+    def _seek(self, now_ms: int) -> None:
+        try:
+            self.link.seek(now_ms)
+        except KgctlError as error:
+            self.failure = error
+
+    def _leave_because_of_poll(self, now_ms: int) -> None:
+        self.leave("consumer poll timeout has expired.", now_ms)
+        limit, elapsed = self.settings.max_poll_interval_ms, now_ms - self.heartbeat.polled_ms
+        self.left_because = (
+            f"the application did not poll for {elapsed} ms (max.poll.interval.ms={limit}), so this member left the group;"
+            " process fewer records per poll (max.poll.records) or raise max.poll.interval.ms"
+        )
+        self.note(self.left_because)

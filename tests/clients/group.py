@@ -57,7 +57,8 @@ class Group:
         self.received: list[Received] = []
         self.committed: dict[int, int] = {}
         self._changed = threading.Condition()
-        self._command = [sys.executable, "-m", "tests.clients.member", "--client", client, "--bootstrap", bootstrap]
+        self._client = client
+        self._command = [sys.executable, "-m", "tests.clients.member", "--bootstrap", bootstrap]
         self._command += ["--group", group, "--topic", topic, "--assignor", assignor]
         self._command += ["--session-timeout-ms", str(session_timeout_ms), "--protocol", protocol]
 
@@ -73,8 +74,9 @@ class Group:
                 if pipe is not None:
                     pipe.close()
 
-    def start(self, count: int) -> list[Member]:
-        return [self._start_one(f"member-{len(self.members) + 1}") for _ in range(count)]
+    def start(self, count: int, client: str | None = None) -> list[Member]:
+        """Start members, of another client if one is named."""
+        return [self._start_one(f"member-{len(self.members) + 1}", client=client) for _ in range(count)]
 
     def start_static(self, *instances: str) -> list[Member]:
         """Start a static member for each group instance id."""
@@ -119,10 +121,10 @@ class Group:
         times = collections.Counter((partition, offset) for partition, offset, _ in self.received)
         return [place for place, count in times.items() if count > 1]
 
-    def _start_one(self, name: str, *options: str) -> Member:
+    def _start_one(self, name: str, *options: str, client: str | None = None) -> Member:
         errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the member
         child = subprocess.Popen(
-            [*self._command, "--client-id", name, *options],
+            [*self._command, "--client", client or self._client, "--client-id", name, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

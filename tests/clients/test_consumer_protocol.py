@@ -1,4 +1,4 @@
-"""librdkafka with group.protocol=consumer (KIP-848): members share partitions, survive kills, leave and come back."""
+"""librdkafka and kgctl with group.protocol=consumer (KIP-848): members share partitions, survive kills, leave and come back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.harness.clusters import fresh
 from tests.harness.ports import free_port
 from tests.harness.running import RunningBroker
 
-LIBRDKAFKA = "confluent-kafka"
+LIBRDKAFKA, OWN = "confluent-kafka", "kgctl"
 PARTITIONS = 6
 TIMEOUTS = {
     "group.consumer.min.session.timeout.ms": "1000",
@@ -61,9 +61,12 @@ def epoch_of(served: Served, group: str) -> tuple[str, int]:
     return found.group_state, found.group_epoch
 
 
-def test_three_members_survive_a_kill_and_a_restart_of_the_broker(served: Served, topic: str, client: Client) -> None:
+@pytest.mark.parametrize("member", [LIBRDKAFKA, OWN])
+def test_three_members_survive_a_kill_and_a_restart_of_the_broker(
+    served: Served, topic: str, client: Client, member: str
+) -> None:
     name = fresh("three")
-    with Group(LIBRDKAFKA, served.bootstrap_servers, name, topic, protocol="consumer") as group:
+    with Group(member, served.bootstrap_servers, name, topic, protocol="consumer") as group:
         _, second, third = group.start(3)
         group.wait_until_shared([2, 2, 2])
         before = values("before", 60)
@@ -91,8 +94,9 @@ def test_three_members_survive_a_kill_and_a_restart_of_the_broker(served: Served
         assert epoch_of(served, name)[1] > epoch
 
 
-def test_a_static_member_takes_up_its_partitions_again(served: Served, topic: str) -> None:
-    with Group(LIBRDKAFKA, served.bootstrap_servers, fresh("static"), topic, protocol="consumer") as group:
+@pytest.mark.parametrize("member", [LIBRDKAFKA, OWN])
+def test_a_static_member_takes_up_its_partitions_again(served: Served, topic: str, member: str) -> None:
+    with Group(member, served.bootstrap_servers, fresh("static"), topic, protocol="consumer") as group:
         first, second = group.start_static("one", "two")
         group.wait_until_shared([3, 3])
         owned, kept = set(second.owned), set(first.owned)
@@ -100,3 +104,20 @@ def test_a_static_member_takes_up_its_partitions_again(served: Served, topic: st
         (again,) = group.start_static("two")
         group.wait_until_shared([3, 3])
         assert (again.owned, first.owned, first.ever_revoked & kept) == (owned, kept, set())
+
+
+def test_members_of_two_clients_share_a_group(served: Served, topic: str, client: Client) -> None:
+    with Group(LIBRDKAFKA, served.bootstrap_servers, fresh("mixed"), topic, protocol="consumer") as group:
+        (first,) = group.start(1)
+        group.start(2, OWN)
+        group.wait_until_shared([2, 2, 2])
+        before = values("before", 60)
+        produce(client, served, topic, before, PARTITIONS)
+        group.wait_until_received(set(before))
+        group.wait_until_committed(dict.fromkeys(range(PARTITIONS), 10))
+        first.leave()
+        group.wait_until_shared([3, 3])
+        after = values("after", 60)
+        produce(client, served, topic, after, PARTITIONS)
+        group.wait_until_received(set(after))
+        assert group.received_more_than_once() == []

@@ -24,13 +24,18 @@ class _Listener(RebalanceListener):
 
 class _Consumer:
     def __init__(self, bootstrap: str, membership: Membership, options: Options) -> None:
+        if membership.protocol == "classic":
+            options = {
+                "partition_assignment_strategy": membership.assignor,
+                "session_timeout_ms": membership.session_timeout_ms,
+                "heartbeat_interval_ms": membership.session_timeout_ms // 10,
+                **options,
+            }
         self.consumer = Consumer(
             bootstrap_servers=bootstrap,
             group_id=membership.group,
             client_id=membership.client_id,
-            partition_assignment_strategy=membership.assignor,
-            session_timeout_ms=membership.session_timeout_ms,
-            heartbeat_interval_ms=membership.session_timeout_ms // 10,
+            group_protocol=membership.protocol,
             group_instance_id=membership.instance,
             enable_auto_commit=False,
             auto_offset_reset="earliest",

@@ -37,7 +37,7 @@ class ShareState(Protocol):
     """Each method takes one share partition. The caller has checked that the topic and the partition exist."""
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int = NO_START_OFFSET) -> ErrorCode:
-        """Begin anew: no batches, no leader epoch. Also how offsets are altered: with a higher state epoch and a start offset.
+        """Begin again: no batches, no leader epoch. Also how offsets are altered: with a higher state epoch and a start offset.
 
         A share partition that is being read is fenced, and starts over from this state. NONE, or FENCED_STATE_EPOCH for an epoch below
         the current one.

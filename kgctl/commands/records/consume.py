@@ -47,7 +47,8 @@ def consume(
     commit: options.Commit = None,
     commit_interval: options.CommitInterval = None,
     delivery: options.DeliveryKind = None,
-    session_timeout: options.SessionTimeout = 45.0,
+    group_protocol: options.Protocol = None,
+    session_timeout: options.SessionTimeout = None,
     group_instance_id: options.InstanceId = None,
     assignor: options.Assignors = None,
     notices: options.Notices = False,
@@ -123,6 +124,7 @@ def consume(
     _check_start(from_beginning, from_end, offset, source)
     of_group = GroupOptions(
         group,
+        protocol=group_protocol,
         session_timeout=session_timeout,
         instance_id=group_instance_id,
         assignors=tuple(assignor or ()),
@@ -208,7 +210,8 @@ def _consumer_settings(
     from kgctl.client.network.settings import NetworkSettings
     from kgctl.commands.shared.own_modules import allow_own_modules
 
-    allow_own_modules(group.assignors)
+    if group.is_classic:
+        allow_own_modules(group.assignors)
     reset = EARLIEST if from_beginning else LATEST
     return ConsumerSettings(
         network=NetworkSettings(
@@ -219,5 +222,5 @@ def _consumer_settings(
         ),
         group=group.settings(),
         reset=reset if offset is None else NONE,
-        assignors=group.assignors or DEFAULT_ASSIGNORS,
+        assignors=(group.is_classic and group.assignors) or DEFAULT_ASSIGNORS,
     )

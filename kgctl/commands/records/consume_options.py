@@ -29,6 +29,11 @@ class CommitMode(StrEnum):
     NONE = "none"
 
 
+class GroupProtocol(StrEnum):
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
 class Delivery(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
     AT_MOST_ONCE = "at-most-once"
@@ -106,10 +111,22 @@ GroupId = Annotated[
         help="Join this group, which assigns the partitions, and commit offsets. With TOPIC:PARTITION, only commit.",
     ),
 ]
-SessionTimeout = Annotated[
-    float,
+Protocol = Annotated[
+    GroupProtocol | None,
     typer.Option(
-        "--session-timeout", min=0.1, metavar="SECONDS", help="How long after a crash the group evicts this member."
+        "--group-protocol",
+        metavar=_words(GroupProtocol),
+        help="Who assigns the partitions: a member (classic), or the broker (consumer, KIP-848). [default: classic]",
+    ),
+]
+SessionTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--session-timeout",
+        min=0.1,
+        metavar="SECONDS",
+        help="How long after a crash the group evicts this member; the broker's choice with --group-protocol consumer."
+        " [default: 45]",
     ),
 ]
 InstanceId = Annotated[
@@ -127,7 +144,7 @@ Assignors = Annotated[
         "--assignor",
         metavar="NAME|MODULE:CLASS",
         help="range, roundrobin, sticky, cooperative-sticky, or a class of a Python module; repeatable, the"
-        " preferred one first. [default: range, roundrobin]",
+        " preferred one first. [default: range, roundrobin] With --group-protocol consumer, one of the broker's: uniform, range.",
     ),
 ]
 Commit = Annotated[

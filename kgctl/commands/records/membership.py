@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from broker.light_dataclasses import dataclass
-from kgctl.commands.records.consume_options import CommitMode, Delivery
+from kgctl.commands.records.consume_options import CommitMode, Delivery, GroupProtocol
 from kgctl.commands.records.source import Source
 
 if TYPE_CHECKING:
     from kgctl.client.consumer.group.settings import GroupSettings
     from kgctl.commands.records.offset_commits import CommitPolicy
 
+DEFAULT_SESSION_TIMEOUT = 45.0
 DEFAULT_ASSIGNORS = ("range", "roundrobin")
 
 
@@ -22,7 +23,8 @@ class GroupOptions:
     """As they were given; None for options without a value. Times are in seconds."""
 
     group: str | None
-    session_timeout: float
+    protocol: GroupProtocol | None
+    session_timeout: float | None
     instance_id: str | None
     assignors: tuple[str, ...]
     commit: CommitMode | None
@@ -33,6 +35,7 @@ class GroupOptions:
     def check(self, source: Source, has_numbers: bool) -> None:
         """BadParameter for what cannot be meant. `has_numbers`: --partition is given."""
         of_members: dict[str, object] = {
+            "--group-protocol": self.protocol,
             "--group-instance-id": self.instance_id,
             "--assignor": self.assignors,
             "--notices": self.notices,
@@ -52,6 +55,17 @@ class GroupOptions:
             )
         elif source.partitions is not None:
             _refuse(of_members, "needs a member of the group; with TOPIC:PARTITION, the group is not joined.")
+        if not self.is_classic and self.session_timeout is not None:
+            raise typer.BadParameter(
+                "the broker decides it with --group-protocol consumer (group.consumer.session.timeout.ms, or"
+                " consumer.session.timeout.ms of the group).",
+                param_hint="'--session-timeout'",
+            )
+        if not self.is_classic and len(self.assignors) > 1:
+            raise typer.BadParameter(
+                "can be given once with --group-protocol consumer: it names an assignor of the broker.",
+                param_hint="'--assignor'",
+            )
         if self.commit_interval is not None and (self._commits_before or self.commit not in (None, CommitMode.AUTO)):
             raise typer.BadParameter("is for --commit auto.", param_hint="'--commit-interval'")
         if self._commits_before and self.commit is not None:
@@ -59,6 +73,11 @@ class GroupOptions:
                 "cannot be combined with --delivery at-most-once, which commits before it prints.",
                 param_hint="'--commit'",
             )
+
+    @property
+    def is_classic(self) -> bool:
+        """The members assign the partitions."""
+        return self.protocol is not GroupProtocol.CONSUMER
 
     @property
     def _commits_before(self) -> bool:
@@ -85,7 +104,15 @@ class GroupOptions:
 
         if self.group is None:
             return None
-        session_timeout_ms = int(self.session_timeout * 1000)
+        if not self.is_classic:
+            return GroupSettings(
+                self.group,
+                group_instance_id=self.instance_id,
+                protocol="consumer",
+                remote_assignor=self.assignors[0] if self.assignors else None,
+                auto_commit=False,
+            )
+        session_timeout_ms = int((self.session_timeout or DEFAULT_SESSION_TIMEOUT) * 1000)
         return GroupSettings(
             self.group,
             group_instance_id=self.instance_id,

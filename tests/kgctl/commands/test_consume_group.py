@@ -120,6 +120,23 @@ def test_the_partitions_of_a_killed_member_are_taken_over_after_its_session_time
             second.line()
 
 
+def test_the_broker_assigns_with_the_consumer_protocol(kgctl: Kgctl, topic: str, group: str) -> None:
+    words = ("consume", topic, "--group", group, "--from-beginning", "--group-protocol", "consumer", "--notices")
+    assign = ("--assignor", "range")
+    with running(str(kgctl.bootstrap), *words, *assign) as first, running(str(kgctl.bootstrap), *words) as second:
+        until(lambda: len(set(owners(kgctl, group).values()) - {None}) == 2, "no second member")
+        until(lambda: sum(offset or 0 for offset in committed(kgctl, group).values()) == 30, "not all committed")
+        (row,) = rows(kgctl, group, "--state")
+        assert (row["state"], row["members"]) == ("Stable", 2)
+        second.interrupt()
+        assert second.wait()[0] == 0
+        until(lambda: len(set(owners(kgctl, group).values())) == 1, "no take-over")
+        first.interrupt()
+        assert first.wait()[0] == 0
+        assert sorted(first.seen + second.seen) == sorted(written())
+    assert state(kgctl, group) == "Empty"
+
+
 def test_members_of_another_client_can_share_the_group(kgctl: Kgctl, topic: str, group: str, member: Running) -> None:
     other = OtherConsumer(
         {"bootstrap.servers": kgctl.bootstrap, "group.id": group, "partition.assignment.strategy": "range"}

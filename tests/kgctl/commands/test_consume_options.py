@@ -23,6 +23,12 @@ from tests.harness.commandline import Kgctl
         (["t", "--commit-interval", 1], "'--commit-interval': needs --group"),
         (["t", "--delivery", "at-most-once"], "'--delivery': needs --group"),
         (["t", "--notices"], "'--notices': needs --group"),
+        (["t", "--group-protocol", "consumer"], "'--group-protocol': needs --group"),
+        (["t", "--group", "g", "--group-protocol", "consumer", "--session-timeout", 9], "the broker decides it"),
+        (
+            ["t", "--group", "g", "--group-protocol", "consumer", "--assignor", "range", "--assignor", "a"],
+            "can be given once",
+        ),
         (["t:0", "--group", "g", "--notices"], "'--notices': needs a member of the group"),
         (["t:0", "--group", "g", "--assignor", "range"], "'--assignor': needs a member of the group"),
         (["t:0", "--group", "g", "--group-instance-id", "i"], "'--group-instance-id': needs a member of the group"),

@@ -101,7 +101,7 @@ def _leave_one(step: Step, group: ClassicGroup, leaving: LeaveGroupRequest.Membe
 
 
 def cause_of(leaving: LeaveGroupRequest.Member) -> Cause:
-    """Only an admin names a static member by its instance id alone; for others the reason tells."""
+    """Only an admin names a static member by its instance id alone; for others the reason says whether it is one."""
     is_by_admin = not leaving.member_id or (leaving.reason or "").startswith(_ADMIN_REASON)
     return Cause.REQUESTED_BY_ADMIN if is_by_admin else Cause.MEMBER_LEFT
 

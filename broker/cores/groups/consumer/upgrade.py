@@ -1,7 +1,7 @@
 """Online upgrade: a classic group becomes a consumer group when a member of that protocol joins. Its classic members stay.
 
 Epoch and target are the generation and the assignment that the members have, so nothing moves by the upgrade itself. The member
-that joins starts a rebalance, which the classic members learn of by their next heartbeats.
+that joins starts a rebalance, which the next heartbeats of the classic members report.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class GroupFlows:
             yield Wait(lambda now_ms, retry_ms=retry_ms: now_ms >= retry_ms, retry_ms)  # type: ignore[misc]
 
     def _add(self, assigned: Collection[TopicPartition], added: set[TopicPartition]) -> Notified:
-        """Fetch what is new once the listener knows of it."""
+        """Fetch what is new once the listener has run."""
         self._commits.start_auto_commit(self.now_ms)
         self._subscription.assign_awaiting_call(sorted(assigned), added)
         error = yield from self._notify("assigned", added)

@@ -21,7 +21,7 @@ from kgctl.client.net.errors import KgctlError
 
 _FOREVER_MS = 1 << 60
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
-# The group goes on without this member; it joins again with the same id.
+# The group has removed this member, which joins again with the same id.
 _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 # Patience helps.
 _TRANSIENT = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT, *MOVED})
@@ -30,7 +30,7 @@ _TRANSIENT = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUES
 class EpochMembership(Standing):
     """`generation.generation_id` is the member epoch. `target` is what the group last assigned, None before it did.
 
-    `owned` is what the member tells the group that it has. `incarnation` changes when it joins and when it leaves.
+    `owned` is what the member reports as its own. `incarnation` changes when it joins and when it leaves.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class EpochMembership(Standing):
         note: Callable[[str], None],
     ) -> None:
         super().__init__(link, settings, random, note)
-        # The broker keeps the session timeout, and tells the interval between heartbeats.
+        # The broker keeps the session timeout; its answers have the interval between heartbeats.
         self.heartbeat.session_timeout_ms = _FOREVER_MS
         self._contents = HeartbeatContents(settings, subscription)
         self._member_id = spelled(random.randbytes(16))  # KIP-1082: the member chooses its id
@@ -64,7 +64,7 @@ class EpochMembership(Standing):
         self.heartbeat.hurry(now_ms)
 
     def has_reconciled(self, owned: TopicIds, now_ms: int) -> None:
-        """The member has what it tells the group now, and nothing else."""
+        """The member has these partitions and no others, which the next heartbeat reports."""
         self.owned = owned
         self.rebalances += 1
         self.heartbeat.hurry(now_ms)

@@ -1,4 +1,4 @@
-"""Taking over what the group assigns: commit, revoke, assign, then tell the group. The listener's part of KIP-848."""
+"""Taking over what the group assigns: commit, revoke, assign, then acknowledge. The part of KIP-848 that a listener sees."""
 
 from __future__ import annotations
 

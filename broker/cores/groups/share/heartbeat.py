@@ -5,7 +5,7 @@ What a heartbeat does, once it is valid:
 1. The member is created or updated. If what it subscribes to has changed, the topics have, or partitions have got state since the
    last target, the group epoch grows.
 2. If the group epoch is ahead of the target assignment, the assignor computes another one, for all members.
-3. The member gets its target. Partitions are shared, so nobody has to give up anything before.
+3. The member gets its target. Partitions are shared, so no other member has to give up anything before.
 4. Partitions of subscribed topics that the share coordinator does not know get their state; the next heartbeat assigns them.
 
 Everything is computed first and then persisted, so that a refused heartbeat changes nothing.

@@ -37,7 +37,7 @@ def initialize_missing(step: Step, group: ShareGroup, topics: Iterable[str]) -> 
 
 
 def initialize(step: Step, group: ShareGroup, starts: StartOffsets) -> ErrorCode:
-    """Begin the state of partitions anew, at these offsets."""
+    """Begin the state of partitions again, at these offsets."""
     catalog, state = step.coordinator.topics, step.coordinator.share_state()
     before = group.partitions
     named = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.harness.clusters import Cluster
 from tests.harness.reference_kafka import KafkaTools
 
 Row = dict[str, str]
+PATTERN_MEMBER = Path(__file__).with_name("java") / "PatternMember.java"
 
 
 class Java:
@@ -86,7 +89,10 @@ class JavaMember:
             "--reset-policy",
             "earliest",
         )
-        self._child = java.tools.start("verifiable-consumer", *given, *arguments)
+        self._listen_to(java.tools.start("verifiable-consumer", *given, *arguments))
+
+    def _listen_to(self, child: subprocess.Popen[str]) -> None:
+        self._child = child
         self.events: list[dict[str, Any]] = []
         self._changed = threading.Condition()
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -136,3 +142,13 @@ class JavaMember:
                 with self._changed:
                     self.events.append(json.loads(line))
                     self._changed.notify_all()
+
+
+class PatternMember(JavaMember):
+    """A Java consumer with group.protocol=consumer that subscribes by a regular expression."""
+
+    def __init__(self, java: Java, group: str, pattern: str) -> None:
+        # Java compiles a source file that it is given in place of a class.
+        command = java.tools.jars.command(str(PATTERN_MEMBER), java.bootstrap, group, pattern)
+        pipe = subprocess.PIPE
+        self._listen_to(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True))

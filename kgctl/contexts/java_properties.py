@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from broker.light_named_tuples import NamedTuple
 from broker.secret_names import is_secret
 from broker.security.secret import Secret
-from kgctl.contexts.names import BOOTSTRAP, CLIENT_ID, REGISTRY, REGISTRY_USER_INFO, BadContext, is_connection
+from kgctl.contexts.names import (
+    BOOTSTRAP,
+    CLIENT_ID,
+    REGISTRY,
+    REGISTRY_CA,
+    REGISTRY_CLUSTER,
+    REGISTRY_POOL,
+    REGISTRY_TOKEN,
+    REGISTRY_USER_INFO,
+    BadContext,
+    is_connection,
+)
 from kgctl.contexts.values import Value
 
 _NEAR = 0.85
-_SHORT_NAMES = {"basic.auth.user.info": REGISTRY_USER_INFO}
+# What Java's clients of a schema registry call kgctl's settings.
+JAVA_REGISTRY = {
+    REGISTRY_USER_INFO: "basic.auth.user.info",
+    REGISTRY_TOKEN: "bearer.auth.token",
+    REGISTRY_CLUSTER: "bearer.auth.logical.cluster",
+    REGISTRY_POOL: "bearer.auth.identity.pool.id",
+    REGISTRY_CA: "schema.registry.ssl.truststore.location",
+}
+_OUR_NAMES = {theirs: ours for ours, theirs in JAVA_REGISTRY.items()}
+# What Java needs beside them, and kgctl derives from them.
+IMPLIED = {
+    REGISTRY_USER_INFO: ("basic.auth.credentials.source", "USER_INFO"),
+    REGISTRY_TOKEN: ("bearer.auth.credentials.source", "STATIC_TOKEN"),
+    REGISTRY_CA: ("schema.registry.ssl.truststore.type", "PEM"),
+}
 
 
 def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
@@ -18,18 +44,17 @@ def read_java_file(path: Path) -> tuple[dict[str, Value], dict[str, int]]:
 
     Raises BadContext.
     """
-    pairs = _pairs(path)
-    if any(name == "config.providers" and text.strip() for _, name, text in pairs):
+    rows = _rows(path)
+    if any(one.given == "config.providers" and one.text.strip() for one in rows):
         raise BadContext(
             f"{path}: config.providers is not supported; `kgctl context add --help` shows how to keep secrets"
         )
     found: dict[str, Value] = {}
     lines: dict[str, int] = {}
-    for number, given, text in pairs:
-        name = _SHORT_NAMES.get(given, given)
-        if _is_taken(name):
-            found[name] = Secret(text) if is_secret(name) else text
-            lines[name] = number
+    for one in rows:
+        if _is_taken(one.name):
+            found[one.name] = Secret(one.text) if is_secret(one.name) else one.text
+            lines[one.name] = one.line
     return found, lines
 
 
@@ -39,12 +64,13 @@ def _is_taken(name: str) -> bool:
 
 def ignored_in(path: Path) -> list[str]:
     """The names in the file that say nothing about the connection, such as acks."""
-    return list(dict.fromkeys(name for _, name, _ in _pairs(path) if not _is_taken(_SHORT_NAMES.get(name, name))))
+    left_out = (one for one in _rows(path) if not _is_taken(one.name))
+    return list(dict.fromkeys(one.given for one in left_out if (one.given, one.text) not in IMPLIED.values()))
 
 
 def misspelt_in(path: Path) -> list[str]:
     """Sentences about names that are left out, but probably mean a property of the connection."""
-    left_out = [(number, name) for number, name, _ in _pairs(path) if not _is_taken(_SHORT_NAMES.get(name, name))]
+    left_out = [(one.line, one.given) for one in _rows(path) if not _is_taken(one.name)]
     if not left_out:
         return []
     from difflib import get_close_matches
@@ -57,6 +83,24 @@ def misspelt_in(path: Path) -> list[str]:
         for number, name, one in near
         if one
     ]
+
+
+class _Row(NamedTuple):
+    """A property as it is `given`, and what kgctl calls it."""
+
+    line: int
+    given: str
+    name: str
+    text: str
+
+
+def _rows(path: Path) -> list[_Row]:
+    pairs = _pairs(path)
+    names = dict(_OUR_NAMES)
+    if IMPLIED[REGISTRY_CA] not in {(name, text) for _, name, text in pairs}:
+        # A truststore of another type.
+        del names[JAVA_REGISTRY[REGISTRY_CA]]
+    return [_Row(line, given, names.get(given, given), text) for line, given, text in pairs]
 
 
 def _pairs(path: Path) -> list[tuple[int, str, str]]:

@@ -11,11 +11,17 @@ TOKEN_COMMAND = "sasl.oauthbearer.token.command"
 READ_ONLY, CONFIRM, COLOR, TIMEOUT = "read-only", "confirm", "color", "timeout"
 # The names of Confluent's clients, with the prefix that its serializers use in the properties of others.
 REGISTRY_URL, REGISTRY_USER_INFO = "schema.registry.url", "schema.registry.basic.auth.user.info"
+REGISTRY_TOKEN = "schema.registry.bearer.auth.token"
+REGISTRY_CLUSTER = "schema.registry.bearer.auth.logical.cluster"
+REGISTRY_POOL = "schema.registry.bearer.auth.identity.pool.id"
 REGISTRY_CA, REGISTRY_CERTIFICATE = "schema.registry.ssl.ca.location", "schema.registry.ssl.certificate.location"
 REGISTRY_KEY, REGISTRY_KEY_PASSWORD = "schema.registry.ssl.key.location", "schema.registry.ssl.key.password"
 REGISTRY = (
     REGISTRY_URL,
     REGISTRY_USER_INFO,
+    REGISTRY_TOKEN,
+    REGISTRY_CLUSTER,
+    REGISTRY_POOL,
     REGISTRY_CA,
     REGISTRY_CERTIFICATE,
     REGISTRY_KEY,

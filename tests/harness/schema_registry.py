@@ -16,11 +16,12 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 
 class SchemaRegistry:
-    """`register` adds versions to subjects. `asked` has the paths of all requests. `user_info` is demanded, if given."""
+    """`register` adds versions to subjects. `asked` has the paths of all requests. `user_info` or `token` is demanded, if given."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.user_info: str | None = None
+        self.token: str | None = None
         self.asked: list[str] = []
         self.fails_with: int | None = None
         self._schemas: dict[int, dict[str, Any]] = {}
@@ -51,6 +52,8 @@ class SchemaRegistry:
             wanted = "Basic " + base64.b64encode(self.user_info.encode()).decode()
             if authorization != wanted:
                 return 401, {"error_code": 401, "message": "Unauthorized"}
+        if self.token is not None and authorization != f"Bearer {self.token}":
+            return 401, {"error_code": 401, "message": "Unauthorized"}
         parts = urlsplit(path)
         serialized = parse_qs(parts.query).get("format") == ["serialized"]
         match [unquote(part) for part in parts.path.split("/")[1:]]:

@@ -49,7 +49,7 @@ class Registry:
     def __init__(self, settings: RegistrySettings) -> None:
         library = required("confluent_kafka.schema_registry")
         self._error: type[Exception] = library.SchemaRegistryError
-        self._url = settings.url
+        self._settings, self._url = settings, settings.url
         options = _options(settings)
         try:
             # Its cache does not distinguish formats.
@@ -91,12 +91,19 @@ class Registry:
                 raise SchemaNotFound(f"schema registry {self._url} has no {what}") from None
             if code in _UNAUTHORIZED:
                 raise RegistryFailed(
-                    f"schema registry {self._url} refuses access ({code}): {message}; check"
-                    " schema.registry.basic.auth.user.info"
+                    f"schema registry {self._url} refuses access ({code}): {message}; {self._advice()}"
                 ) from None
             raise RegistryFailed(f"schema registry {self._url}: {what}: {message} ({code})") from None
         except Exception as error:  # noqa: BLE001  (the library lets errors of its HTTP client through)
             raise RegistryFailed(f"cannot ask schema registry {self._url} for {what}: {error}") from None
+
+    def _advice(self) -> str:
+        user_info, token = "schema.registry.basic.auth.user.info", "schema.registry.bearer.auth.token"
+        if self._settings.user_info is not None:
+            return f"check {user_info}"
+        if self._settings.bearer_token is not None:
+            return f"check {token}"
+        return f"set {user_info} or {token} in the context"
 
 
 def _options(settings: RegistrySettings) -> dict[str, Any]:
@@ -111,6 +118,14 @@ def _options(settings: RegistrySettings) -> dict[str, Any]:
     }
     if settings.user_info is not None:
         found["basic.auth.user.info"] = settings.user_info.reveal()
+    if settings.bearer_token is not None:
+        found |= {
+            "bearer.auth.credentials.source": "STATIC_TOKEN",
+            "bearer.auth.token": settings.bearer_token.reveal(),
+            # The library sends it as a header that only Confluent Cloud reads.
+            "bearer.auth.logical.cluster": settings.logical_cluster or "",
+            "bearer.auth.identity.pool.id": settings.identity_pool,
+        }
     if settings.key_password is not None:
         found["ssl.key.password"] = settings.key_password.reveal()
     return {name: value for name, value in found.items() if value is not None}

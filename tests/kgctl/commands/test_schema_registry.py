@@ -207,6 +207,38 @@ def test_a_properties_file_names_the_registry_its_user_and_its_certificates(
         assert "CERTIFICATE_VERIFY_FAILED" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("setting", "secret"),
+    [("basic.auth.user.info", "alice:s3cret"), ("bearer.auth.token", "t0ken")],
+)
+def test_a_context_names_the_registry_and_a_secret(
+    kgctl: Kgctl, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, secret: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with schema_registry() as secured:
+        secured.user_info, secured.token = (secret, None) if ":" in secret else (None, secret)
+        number = secured.register("s", "AVRO", ORDER)
+        write(kgctl, topic, (None, order(number, {"id": 1, "note": None})))
+        file = tmp_path / "kgctl" / "config.toml"
+        file.parent.mkdir()
+        file.write_text(
+            f'[contexts.own]\nbootstrap.servers = "{kgctl.bootstrap}"\nschema.registry.url = "{secured.url}"\n'
+            f'schema.registry.{setting} = {{ env = "KGCTL_TEST_SECRET" }}\n'
+        )
+        words = ("consume", topic, *ALL, "--context", "own", "--value-format", "avro")
+        monkeypatch.setenv("KGCTL_TEST_SECRET", secret)
+        shown = Kgctl()(*words)
+        assert (shown.exit_code, shown.stdout, shown.stderr) == (0, '{"id":1,"note":null}\n', "")
+        monkeypatch.setenv("KGCTL_TEST_SECRET", secret[:-1])
+        refused = Kgctl()(*words)
+        assert refused.exit_code == 7
+        assert f"refuses access (401): Unauthorized; check schema.registry.{setting}" in refused.stderr
+        assert secret[:-1] not in refused.output
+        monkeypatch.delenv("KGCTL_TEST_SECRET")
+        missing = Kgctl()(*words)
+        assert f"schema.registry.{setting}: the environment variable KGCTL_TEST_SECRET is not set" in missing.stderr
+
+
 def test_without_the_libraries_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
     for words in (("consume", "t"), ("produce", "t")):

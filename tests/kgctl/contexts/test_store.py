@@ -168,6 +168,53 @@ def test_an_export_has_javas_names(home: Home) -> None:
     ]
 
 
+def test_an_export_has_the_schema_registry_and_comes_back(home: Home) -> None:
+    home.write(
+        '[contexts.prod]\nbootstrap.servers = "a:1"\nschema.registry.url = "https://r:8081"\n'
+        'schema.registry.basic.auth.user.info = { env = "R" }\nschema.registry.ssl.ca.location = "ca.pem"\n'
+    )
+    public = [
+        "bootstrap.servers=a:1",
+        "schema.registry.url=https://r:8081",
+        f"schema.registry.ssl.truststore.location={home.file.parent / 'ca.pem'}",
+        "schema.registry.ssl.truststore.type=PEM",
+    ]
+    assert home.kgctl("context", "export", "prod").stdout.splitlines() == [
+        *public,
+        "# schema.registry.basic.auth.user.info: left out, it is a secret (env R)",
+    ]
+    exported = home.kgctl("context", "export", "prod", "--with-secrets", "--out", "o.properties", R="alice:secret")
+    assert exported.exit_code == 0, exported.output
+    assert set(Path("o.properties").read_text().splitlines()) == {
+        *public,
+        "basic.auth.user.info=alice:secret",
+        "basic.auth.credentials.source=USER_INFO",
+    }
+    done = home.kgctl("context", "import", "o.properties", "--name", "again")
+    assert (done.exit_code, "Left out" in done.stderr) == (0, False), done.output
+    values = {row["setting"]: row["value"] for row in home.rows("context", "show", "again")}
+    assert values["schema.registry.ssl.ca.location"] == str(home.file.parent / "ca.pem")
+    assert values["schema.registry.basic.auth.user.info"] == "***"
+    home.write('[contexts.prod]\nschema.registry.url = "http://r"\nschema.registry.bearer.auth.token = { env = "T" }\n')
+    exported = home.kgctl("context", "export", "prod", "--with-secrets", "--out", "t.properties", T="secret")
+    assert Path("t.properties").read_text().splitlines() == [
+        "schema.registry.url=http://r",
+        "bearer.auth.token=secret",
+        "bearer.auth.credentials.source=STATIC_TOKEN",
+    ]
+
+
+def test_a_truststore_of_java_is_not_taken_for_certificates_in_pem(home: Home) -> None:
+    java = Path("client.properties")
+    java.write_text(
+        "bootstrap.servers=a:1\nschema.registry.url=https://r\nschema.registry.ssl.truststore.location=ca.jks\n"
+    )
+    done = home.kgctl("context", "import", str(java), "--name", "prod")
+    assert (
+        "Left out, because they are not about the connection: schema.registry.ssl.truststore.location." in done.stderr
+    )
+
+
 def test_the_editor_gets_a_private_copy_and_an_invalid_result_is_refused(home: Home, tmp_path: Path) -> None:
     home.write(COMMENTED)
     good = tmp_path / "good"

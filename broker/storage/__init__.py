@@ -5,7 +5,7 @@ from broker.storage.file_ops import FileOps, HeldDirectory
 from broker.storage.files import FileSlice
 from broker.storage.log import Log
 from broker.storage.partition_log import LEADER_EPOCH, AbortedTransaction, Appended, PartitionLog, ProducerState
-from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from broker.storage.rows.declarations import EVENTS_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from broker.storage.rows.pending_offsets import StoredPendingOffset, StoredPendingOffsets
 from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.stored_groups import StoredGroups
@@ -20,6 +20,7 @@ __all__ = [
     "EVENTS_TOPIC",
     "LEADER_EPOCH",
     "OFFSETS_TOPIC",
+    "SHARE_STATE_TOPIC",
     "TOPIC_CONFIGS",
     "TRANSACTIONS_TOPIC",
     "AbortedTransaction",

@@ -15,13 +15,20 @@ from broker.storage.flush import Flush
 from broker.storage.housekeeping import Housekeeping
 from broker.storage.open_files import OpenFiles
 from broker.storage.partition_log import PartitionLog
-from broker.storage.rows.declarations import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, row_topics
+from broker.storage.rows.compacted_tables import CompactedTables
+from broker.storage.rows.declarations import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    RowTopicDeclaration,
+    row_topics,
+)
 from broker.storage.rows.pending_offsets import StoredPendingOffsets
 from broker.storage.rows.row_partition import RowPartition
 from broker.storage.rows.row_topic import RowTopic
 from broker.storage.rows.stored_groups import StoredGroups
 from broker.storage.rows.stored_transactions import StoredTransactions
-from broker.storage.rows.topic_row import RowLike
+from broker.storage.rows.topic_row import RowLike, TopicRow
 from broker.storage.segments.leftovers import note_deleted_topic, set_aside
 from broker.storage.segments.partition import SegmentPartition
 from broker.storage.segments.partition_table import delete_partitions
@@ -109,16 +116,16 @@ class Log:
         self._partitions: dict[tuple[str, int], SegmentPartition] = {}
         if store.is_new:
             self._initialise()
-        self._row_topics = self._open_row_topics(settings)
-        self._row_partitions = {
-            topic.name: [RowPartition(topic, index) for index in range(topic.partition_count)]
-            for topic in self._row_topics.values()
-        }
+        self._row_topics: dict[str, RowTopic] = {}
+        self._row_partitions: dict[str, list[RowPartition]] = {}
+        # Declared topics that the store gets at their first use.
+        self._later_topics: dict[str, RowTopicDeclaration] = {}
+        self._open_row_topics(settings)
         self.groups = StoredGroups(store, self._row_topics[OFFSETS_TOPIC])
         self.transactions = StoredTransactions(self._row_topics[TRANSACTIONS_TOPIC])
         self.pending_offsets = StoredPendingOffsets(store)
         self._features = FeatureLevels(store)
-        rows = list(self._row_topics.values())
+        self._opened_rows = rows = list(self._row_topics.values())
         self._flush = Flush(store, files, rows, pending, ends, self._failure)
         self._housekeeping = Housekeeping(
             self._shared,
@@ -148,19 +155,26 @@ class Log:
         self._store.set_meta("cluster_id", _new_cluster_id())
         self._store.set_meta("next_producer_id", "0")
 
-    def _open_row_topics(self, settings: LogSettings) -> dict[str, RowTopic]:
+    def _open_row_topics(self, settings: LogSettings) -> None:
         """Open the declared row topics; create those that a new store, or one of an older format, does not have."""
-        store, catalog = self._store, self._catalog
-        opened: dict[str, RowTopic] = {}
         for declared in row_topics(settings):
-            topic = catalog.topics.get(declared.name)
-            if topic is None:
-                topic = catalog.create(declared.name, declared.partition_count, declared.configs, internal=True)
-            elif not topic.internal:
-                raise StorageError(
-                    f"{store.path}: a client created the topic {declared.name}, whose name is reserved for the broker"
-                )
-            opened[declared.name] = RowTopic(declared.name, declared.tables(store, topic.partition_count), store)
+            if declared.at_first_use and declared.name not in self._catalog.topics:
+                self._later_topics[declared.name] = declared
+            else:
+                self._open_row_topic(declared)
+
+    def _open_row_topic(self, declared: RowTopicDeclaration) -> RowTopic:
+        store, catalog = self._store, self._catalog
+        topic = catalog.topics.get(declared.name)
+        if topic is None:
+            topic = catalog.create(declared.name, declared.partition_count, declared.configs, internal=True)
+        elif not topic.internal:
+            raise StorageError(
+                f"{store.path}: a client created the topic {declared.name}, whose name is reserved for the broker"
+            )
+        opened = RowTopic(declared.name, declared.tables(store, topic.partition_count), store)
+        self._row_topics[declared.name] = opened
+        self._row_partitions[declared.name] = [RowPartition(opened, index) for index in range(opened.partition_count)]
         return opened
 
     # -- topics
@@ -269,6 +283,20 @@ class Log:
             topic = self._catalog.topics.by_id(topic_id)
             if topic is not None:
                 yield topic.name, index, producer_id, producer_epoch
+
+    def is_reserved(self, name: str) -> bool:
+        """Whether the broker will create the topic itself."""
+        return name in self._later_topics
+
+    def share_state_rows(self) -> Iterator[TopicRow]:
+        """All rows of `__share_group_state` that are needed, in commit order. The topic is created if there is none yet."""
+        declared = self._later_topics.pop(SHARE_STATE_TOPIC, None)
+        if declared is not None:
+            self._opened_rows.append(self._open_row_topic(declared))
+        topic = self._row_topics[SHARE_STATE_TOPIC]
+        topic.settle()
+        assert isinstance(topic.tables, CompactedTables)
+        return topic.tables.all_rows()
 
     def append_rows(self, topic: str, rows: Sequence[RowLike]) -> None:
         """Append records to a topic kept as rows, in the transaction of the next flush."""

@@ -40,5 +40,9 @@ class LogSettings(NamedTuple):
     offsets_topic_segment_bytes: int = 100 << 20  # offsets.topic.segment.bytes
     transactions_topic_partitions: int = 50  # transaction.state.log.num.partitions; fixed when the topic is created
     transactions_topic_segment_bytes: int = 100 << 20  # transaction.state.log.segment.bytes
+    share_state_topic_partitions: int = (
+        50  # share.coordinator.state.topic.num.partitions; fixed when the topic is created
+    )
+    share_state_topic_segment_bytes: int = 100 << 20  # share.coordinator.state.topic.segment.bytes
 
     max_open_segments: int | None = None  # None: a quarter of the limit on open files

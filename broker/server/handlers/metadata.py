@@ -75,7 +75,7 @@ class _Creation:
         return access.allows_on_cluster(Operation.CREATE) or access.allows(Operation.CREATE, ResourceType.TOPIC, name)
 
     def create(self, name: str) -> Topic | ErrorCode:
-        if self._names.collision(name):
+        if self._log.is_reserved(name) or self._names.collision(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if self._created and self._created + self._each > MAX_NEW_PARTITIONS:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -116,6 +116,8 @@ def _partition_count(asked: CreateTopicsRequest.Topic, names: NameIndex, resourc
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
     if asked.name in topics:
         raise _Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{asked.name}' already exists.")
+    if resources.log.is_reserved(asked.name):
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{asked.name}' is internal to the broker.")
     same = names.collision(asked.name)
     if same is not None:
         raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{asked.name}' collides with topic '{same}'.")

@@ -24,7 +24,15 @@ from broker.storage.inspection.partitions import (
 from broker.storage.inspection.read_only import read_only_files
 from broker.storage.inspection.segment_reader import SegmentReader
 from broker.storage.inspection.store_copy import Report, StoreCopy
-from broker.storage.inspection.stored_rows import EVENTS, OFFSETS, TRANSACTIONS, bounds, newest_rows, rows_by_offset
+from broker.storage.inspection.stored_rows import (
+    EVENTS,
+    OFFSETS,
+    SHARE_STATE,
+    TRANSACTIONS,
+    bounds,
+    newest_rows,
+    rows_by_offset,
+)
 from broker.storage.rows.pending_offsets import StoredPendingOffset
 from broker.storage.rows.topic_row import StoredRow, TopicRow
 from broker.storage.segments.old_synced_ends import read_old_ends
@@ -32,7 +40,7 @@ from broker.storage.segments.synced_ends import Head, SyncedEnd, SyncedEnds
 from broker.storage.store.commit_marker import CommitMarker, CommitMarkerFile, boot_id
 from broker.storage.store.values import as_bytes, as_int, as_text
 
-ROW_TOPICS = (OFFSETS, TRANSACTIONS, EVENTS)
+ROW_TOPICS = (OFFSETS, TRANSACTIONS, EVENTS, SHARE_STATE)
 OPEN, ABORTED, COMMITTED = "open", "aborted", "committed"
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from broker.storage.errors import StorageError, StoreDamageError
 from broker.storage.inspection.reader import DataDirectory, read_ends
-from broker.storage.inspection.stored_rows import EVENTS, OFFSETS, rows_by_offset
+from broker.storage.inspection.stored_rows import EVENTS, OFFSETS, PREFIXES, rows_by_offset
 from broker.storage.store.checked_pages import HEADER_BYTES, LOCKED_PAGE, PAGE_BYTES, page_is_intact, stamp_in
 from broker.storage.store.evidence import STAMPS, link, stamp_of
 from broker.storage.store.values import as_bytes, as_int
@@ -109,13 +109,13 @@ def check_rows(directory: DataDirectory, topic: str) -> Found:
     except StorageError as error:
         return count, size, [(f"row {count + 1} of {topic}", str_of(error))]
     if topic != EVENTS:
-        damages += _index_damages(directory, "offsets" if topic == OFFSETS else "transactions", topic)
+        damages += _index_damages(directory, PREFIXES[topic], topic)
     return count, size, damages
 
 
 def _index_damages(directory: DataDirectory, prefix: str, topic: str) -> list[tuple[str, str]]:
     copy = directory.copy
-    settled = copy.meta(f"{'' if prefix == 'offsets' else 'transactions_'}settled_seq") or "0"
+    settled = copy.meta("settled_seq" if topic == OFFSETS else f"{prefix}_settled_seq") or "0"
     checks = {
         f"{prefix}_positions": f"SELECT count(*) FROM {prefix}_log AS o LEFT JOIN {prefix}_positions AS p"
         f' ON p.partition = o.partition AND p."offset" = o."offset" WHERE o.seq <= {int(settled)} AND p.seq IS NOT o.seq',

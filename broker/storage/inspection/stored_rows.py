@@ -11,7 +11,10 @@ from broker.storage.rows.topic_row import StoredRow, TopicRow, check_crc
 from broker.storage.store.values import as_int
 
 OFFSETS, TRANSACTIONS, EVENTS = "__consumer_offsets", "__transaction_state", "__kgctl_group_events"
-_TABLES = {OFFSETS: "offsets_log", TRANSACTIONS: "transactions_log"}
+SHARE_STATE = "__share_group_state"
+# The names of the tables of compacted topics begin so.
+PREFIXES = {OFFSETS: "offsets", TRANSACTIONS: "transactions", SHARE_STATE: "share_state"}
+_TABLES = {topic: f"{prefix}_log" for topic, prefix in PREFIXES.items()}
 _ROW = 'partition, "offset", key, value, timestamp, crc'
 _EVENT = '0, "offset", key, value, timestamp, crc'
 

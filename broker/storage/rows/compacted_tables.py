@@ -28,6 +28,7 @@ class CompactedTables:
     `meta` starts the names of the values in meta: settled_seq (the last row that the indexes know), compacted_seq and
     compacted_rows (the last row and the number of rows after the last compaction). `derive` is called with
     settled_seq before and after whenever the indexes follow, to bring other tables up to date in the same transaction.
+    `superseded_by` is an SQL expression: a row goes once a newer row has this key, which is its own by default.
     """
 
     cleanup = "compact"
@@ -41,6 +42,7 @@ class CompactedTables:
         prefix: str,
         meta: str = "",
         derive: Callable[[int, int], None] | None = None,
+        superseded_by: str = "o.key",
     ) -> None:
         self._store = store
         self._topic = topic
@@ -50,6 +52,7 @@ class CompactedTables:
         self._latest = f"{prefix}_latest"
         self._meta = meta
         self._derive = derive
+        self._superseded_by = superseded_by
         self.source = RowSource(
             tables=f"{self._positions} AS p CROSS JOIN {self._log} AS o ON o.seq = p.seq",
             row='o.partition, o."offset", o.key, o.value, o.timestamp, o.crc',
@@ -90,6 +93,11 @@ class CompactedTables:
             (low, high),
         )
         for row in rows:
+            yield self._checked(row)
+
+    def all_rows(self) -> Iterator[TopicRow]:
+        """Every row that compaction has left, in commit order. The caller settles first."""
+        for row in self._store.iterate(f"SELECT {self.source.row} FROM {self._log} AS o ORDER BY o.seq"):
             yield self._checked(row)
 
     def newest_page(self, low: bytes, high: bytes, keys: int) -> tuple[list[tuple[int, TopicRow]], bytes | None]:
@@ -194,18 +202,21 @@ class CompactedTables:
         stayed = 0
         superseded: list[tuple[int, int, int]] = []
         forgotten: list[tuple[bytes]] = []
+        is_own = self._superseded_by == "o.key"
+        last_of_key = "l.seq = o.seq" if is_own else f"(SELECT seq FROM {self._latest} WHERE key = o.key) = o.seq"
         for row in self._store.query(
-            'SELECT o.seq, o.partition, o."offset", o.key, o.value IS NULL AND o.timestamp < ?, l.seq = o.seq'
-            f" FROM {self._log} AS o LEFT JOIN {self._latest} AS l ON l.key = o.key WHERE o.seq > ? AND o.seq <= ?",
+            'SELECT o.seq, o.partition, o."offset", o.key, o.value IS NULL AND o.timestamp < ?, ifnull(l.seq, 0) <= o.seq,'
+            f" {last_of_key} FROM {self._log} AS o LEFT JOIN {self._latest} AS l ON l.key = {self._superseded_by}"
+            " WHERE o.seq > ? AND o.seq <= ?",
             (oldest_tombstone_ms, after, until),
         ):
             seq, partition, offset = as_int(row[0]), as_int(row[1]), as_int(row[2])
-            key, expired, newest = row[3:]
+            key, expired, newest, is_last = row[3:]
             if offset == last_offsets[partition] or (newest and not expired):
                 stayed += 1
                 continue
             superseded.append((seq, partition, offset))
-            if newest:
+            if is_last:
                 forgotten.append((as_bytes(key),))
         if superseded:
             self._store.execute_many(

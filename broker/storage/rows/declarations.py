@@ -19,15 +19,17 @@ from broker.storage.store.database import Store
 OFFSETS_TOPIC = "__consumer_offsets"
 EVENTS_TOPIC = "__kgctl_group_events"
 TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_STATE_TOPIC = "__share_group_state"
 
 
 class RowTopicDeclaration(NamedTuple):
-    """`partition_count` and `configs` apply when a store first gets the topic."""
+    """`partition_count` and `configs` apply when a store first gets the topic: when it is new, or with `at_first_use`, when asked."""
 
     name: str
     partition_count: int
     configs: Mapping[str, str]
     tables: Callable[[Store, int], RowTables]  # of a store with this number of partitions
+    at_first_use: bool = False
 
 
 def row_topics(settings: LogSettings) -> list[RowTopicDeclaration]:
@@ -65,6 +67,19 @@ def row_topics(settings: LogSettings) -> list[RowTopicDeclaration]:
             },
             tables=lambda store, _: RetainedTables(store, "group_events"),
         ),
+        RowTopicDeclaration(
+            name=SHARE_STATE_TOPIC,
+            partition_count=settings.share_state_topic_partitions,
+            # Kafka deletes the oldest records, once newer ones make them needless.
+            configs={
+                "cleanup.policy": "delete",
+                "compression.type": "producer",
+                "retention.ms": "-1",
+                "segment.bytes": str(settings.share_state_topic_segment_bytes),
+            },
+            tables=_share_state_tables,
+            at_first_use=True,
+        ),
     ]
 
 
@@ -77,3 +92,16 @@ def _offsets_tables(store: Store, partition_count: int) -> CompactedTables:
 
 def _transactions_tables(store: Store, partition_count: int) -> CompactedTables:
     return CompactedTables(store, TRANSACTIONS_TOPIC, partition_count, prefix="transactions", meta="transactions_")
+
+
+def _share_state_tables(store: Store, partition_count: int) -> CompactedTables:
+    # A snapshot supersedes all earlier rows of its share partition. The keys differ in their type, which is 0 in that of a snapshot.
+    snapshot_key = "CAST(x'0000' || substr(o.key, 3) AS BLOB)"
+    return CompactedTables(
+        store,
+        SHARE_STATE_TOPIC,
+        partition_count,
+        prefix="share_state",
+        meta="share_state_",
+        superseded_by=snapshot_key,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 APPLICATION_ID = 0x6B67636C  # "kgcl"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 # The script that turns format N - 1 into format N. Format 4 renames the file `watermark` (see commit_marker.py).
 _SCRIPTS = {
     2: "schema_2.sql",
@@ -16,6 +16,7 @@ _SCRIPTS = {
     6: "schema_6.sql",
     7: "schema_7.sql",
     8: "schema_8.sql",
+    9: "schema_9.sql",
 }
 
 

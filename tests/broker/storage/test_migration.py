@@ -13,7 +13,7 @@ from broker.storage.store.database import FORMAT_VERSION
 from tests.harness.stores import append, open_log, topic_log, values
 
 # Killed while it wrote to partition 0, after a clean stop.
-ARCHIVES = ["format_4", "format_5", "format_6", "format_7"]
+ARCHIVES = ["format_4", "format_5", "format_6", "format_7", "format_8"]
 SMALL = {"segment_bytes": 700}
 
 

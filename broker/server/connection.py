@@ -162,6 +162,8 @@ class Connection(asyncio.Protocol):
             self._parked.abandon()
         self._parked = None
         self._exchanges.clear()
+        if self.session.at_end is not None:
+            self.session.at_end()
 
     # Called by other parts of the server.
 

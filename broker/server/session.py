@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from broker.server.client_facts import ClientFacts
@@ -40,10 +41,10 @@ class Session:
     Until it is `authenticated`, a client may only send the requests of its authentication. After `expires_at`, on the event
     loop's clock, it must authenticate again (KIP-368); None means never.
     `access` remembers what the authorizer decided. On a SASL listener, `gate` checks each frame. `client` is for people: nothing
-    is decided by it.
+    is decided by it. `at_end` is called when the connection is lost.
     """
 
-    __slots__ = ("access", "authenticated", "client", "expires_at", "gate", "host", "listener", "principal")
+    __slots__ = ("access", "at_end", "authenticated", "client", "expires_at", "gate", "host", "listener", "principal")
 
     def __init__(self, listener: Listener, *, authenticated: bool) -> None:
         self.listener = listener
@@ -54,6 +55,7 @@ class Session:
         self.access: Access | None = None
         self.gate: Gate | None = None
         self.client = ClientFacts()
+        self.at_end: Callable[[], None] | None = None
 
     def arrived(self, peer: tuple[str, int] | None) -> None:
         """The connection comes from this address; one that has gone already has none."""

@@ -152,6 +152,12 @@ class FileSlice:
     def __len__(self) -> int:
         return self.length
 
+    def part(self, start: int, length: int) -> FileSlice:
+        """Some of the bytes; they begin and end with whole batches."""
+        found = FileSlice(self._source, self.position + start, length, self._check)
+        found._checked_at = self._checked_at
+        return found
+
     def tobytes(self) -> bytes:
         file = self.open()
         content = file.read(self.length, self.position)

@@ -102,7 +102,7 @@ def test_info_counts_what_is_there_and_names_the_state_of_the_broker(
 ) -> None:
     (row,) = STORE.rows("store", "info", data_dir)
     assert row["broker"] == request.node.callspec.params["data_dir"]
-    assert (row["format"], row["topics"], row["transactional_ids"], row["committed_offsets"]) == (8, 5, 3, 2)
+    assert (row["format"], row["topics"], row["transactional_ids"], row["committed_offsets"]) == (9, 5, 3, 2)
     assert "BROKER" in STORE("store", "info", data_dir).stdout
 
 

@@ -201,6 +201,8 @@ class BrokerConfig(Options):
             offsets_topic_segment_bytes=self.offsets_topic_segment_bytes,
             transactions_topic_partitions=self.transaction_state_log_num_partitions,
             transactions_topic_segment_bytes=self.transaction_state_log_segment_bytes,
+            share_state_topic_partitions=self.share_coordinator_state_topic_num_partitions,
+            share_state_topic_segment_bytes=self.share_coordinator_state_topic_segment_bytes,
         )
 
 

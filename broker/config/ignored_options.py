@@ -13,12 +13,7 @@ controller.socket.timeout.ms create.topic.policy.class.name
 delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
 delegation.token.secret.key delete.records.purgatory.purge.interval.requests early.start.listeners
 fetch.purgatory.purge.interval.requests group.coordinator.append.linger.ms
-group.coordinator.threads group.share.delivery.count.limit
-group.share.enable
-group.share.max.record.lock.duration.ms group.share.max.share.sessions
-group.share.min.record.lock.duration.ms
-group.share.partition.max.record.locks group.share.persister.class.name
-group.share.record.lock.duration.ms group.streams.heartbeat.interval.ms
+group.coordinator.threads group.share.enable group.share.persister.class.name group.streams.heartbeat.interval.ms
 group.streams.max.heartbeat.interval.ms group.streams.max.session.timeout.ms group.streams.max.size
 group.streams.max.standby.replicas group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
 group.streams.num.standby.replicas group.streams.session.timeout.ms initial.broker.registration.timeout.ms
@@ -68,10 +63,10 @@ sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwt.retriever.c
 sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope sasl.oauthbearer.token.endpoint.url
 security.inter.broker.protocol security.providers server.max.startup.time.ms share.coordinator.append.linger.ms
 share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.load.buffer.size
-share.coordinator.snapshot.update.records.per.snapshot share.coordinator.state.topic.compression.codec
-share.coordinator.state.topic.min.isr share.coordinator.state.topic.num.partitions
+share.coordinator.state.topic.compression.codec
+share.coordinator.state.topic.min.isr
 share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.replication.factor
-share.coordinator.state.topic.segment.bytes share.coordinator.threads share.coordinator.write.timeout.ms
+share.coordinator.threads share.coordinator.write.timeout.ms
 share.fetch.purgatory.purge.interval.requests socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
 socket.receive.buffer.bytes socket.send.buffer.bytes ssl.allow.dn.changes ssl.allow.san.changes
 ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider

@@ -231,6 +231,45 @@ class Options(SaslOptions, SecurityOptions):
         "offsets.topic.segment.bytes", 104857600, "The default segment.bytes of __consumer_offsets.", least=1
     )
 
+    # Share partitions.
+    group_share_delivery_count_limit: int = integer(
+        "group.share.delivery.count.limit", 5, "How often a record is delivered at most.", least=2, most=10
+    )
+    group_share_partition_max_record_locks: int = integer(
+        "group.share.partition.max.record.locks", 2000, "The most records in flight.", least=100, most=10000
+    )
+    group_share_record_lock_duration_ms: int = integer(
+        "group.share.record.lock.duration.ms", 30000, "How long a record is acquired.", least=1000, most=3600000
+    )
+    group_share_min_record_lock_duration_ms: int = integer(
+        "group.share.min.record.lock.duration.ms", 15000, "The minimum of that duration.", least=1000, most=30000
+    )
+    group_share_max_record_lock_duration_ms: int = integer(
+        "group.share.max.record.lock.duration.ms", 60000, "The maximum of that duration.", least=30000, most=3600000
+    )
+    group_share_max_share_sessions: int = integer(
+        "group.share.max.share.sessions", 2000, "The maximum number of share sessions.", least=1
+    )
+    share_coordinator_snapshot_update_records_per_snapshot: int = integer(
+        "share.coordinator.snapshot.update.records.per.snapshot",
+        500,
+        "How many updates of a share partition __share_group_state has between two snapshots.",
+        least=0,
+        most=500,
+    )
+    share_coordinator_state_topic_num_partitions: int = integer(
+        "share.coordinator.state.topic.num.partitions",
+        50,
+        "The number of partitions of __share_group_state; fixed once the topic exists.",
+        least=1,
+    )
+    share_coordinator_state_topic_segment_bytes: int = integer(
+        "share.coordinator.state.topic.segment.bytes",
+        104857600,
+        "Its default segment.bytes.",
+        least=1,
+    )
+
     # Transactions.
     transaction_max_timeout_ms: int = integer(
         "transaction.max.timeout.ms", 900000, "The maximum transaction timeout that a producer may ask for.", least=1

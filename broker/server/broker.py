@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from broker.server.connection import MakeGate
     from broker.server.listener_tls import ListenerTls
     from broker.server.metrics.server import MetricsServer
+    from broker.server.share_runner import ShareRunner
     from broker.server.stored_acls import StoredAcls
     from broker.server.transaction_runner import TransactionRunner
     from broker.storage import Log
@@ -75,6 +76,7 @@ class Broker:
         self.groups: GroupRunner
         self._resources: Resources
         self._transactions: TransactionRunner | None = None
+        self._shares: ShareRunner | None = None
         self.listeners: list[Listener] = []
         self._throttle = Throttle(config, log, self._loop.time)
         self.connections = Connections(
@@ -159,6 +161,7 @@ class Broker:
             self.waiters,
             self._throttle,
             self._find_transactions,
+            self._find_shares,
             authorizer,
             self.connections,
         )
@@ -184,10 +187,26 @@ class Broker:
             )
         return self._transactions
 
+    @property
+    def shares(self) -> ShareRunner:
+        return self._find_shares()
+
+    def _find_shares(self) -> ShareRunner:
+        """The runner of share groups, which a broker without any does not load."""
+        if self._shares is None:
+            from broker.server.share_runner import ShareRunner
+
+            self._shares = ShareRunner(
+                self._config, self._log, self._flusher, self.waiters, self._loop, wall_ms, self._configs_of_group
+            )
+        return self._shares
+
     def _stop_cores(self) -> None:
         self.groups.stop()
         if self._transactions is not None:
             self._transactions.stop()
+        if self._shares is not None:
+            self._shares.stop()
 
     def _authorizer(self) -> StoredAcls | None:
         if not self._config.authorizer_class_name:

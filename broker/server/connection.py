@@ -162,8 +162,7 @@ class Connection(asyncio.Protocol):
             self._parked.abandon()
         self._parked = None
         self._exchanges.clear()
-        if self.session.at_end is not None:
-            self.session.at_end()
+        self.session.at_end()
 
     # Called by other parts of the server.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from broker.storage import Log
 
-TRANSACTION_VERSION = "transaction.version"
+TRANSACTION_VERSION, SHARE_VERSION = "transaction.version", "share.version"
 # The upgrade types of UpdateFeatures.
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
@@ -27,12 +27,17 @@ class Feature(NamedTuple):
     default: int
 
 
-SUPPORTED: Mapping[str, Feature] = {TRANSACTION_VERSION: Feature(0, 2, 2)}
+SUPPORTED: Mapping[str, Feature] = {TRANSACTION_VERSION: Feature(0, 2, 2), SHARE_VERSION: Feature(0, 1, 0)}
 
 
 def level_of(log: Log, name: str) -> int:
     """The finalized level of a supported feature."""
     return log.feature_levels.get(name, SUPPORTED[name].default)
+
+
+def has_share_groups(log: Log) -> bool:
+    """Whether share groups are enabled (KIP-932)."""
+    return level_of(log, SHARE_VERSION) > 0
 
 
 def why_not(log: Log, node_id: int, name: str, level: int, upgrade_type: int) -> str | None:

@@ -40,9 +40,6 @@ class GroupConfig(NamedTuple):
 
 # Kafka's defaults of the options that this broker may lack.
 _OPTIONS = {
-    "group.share.record.lock.duration.ms": 30_000,
-    "group.share.min.record.lock.duration.ms": 15_000,
-    "group.share.max.record.lock.duration.ms": 60_000,
     "group.streams.session.timeout.ms": 45_000,
     "group.streams.min.session.timeout.ms": 45_000,
     "group.streams.max.session.timeout.ms": 60_000,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.server.own_configs import OwnConfigs
     from broker.server.request_times import RequestTimes
     from broker.server.session import Session
+    from broker.server.share_runner import ShareRunner
     from broker.server.stored_acls import StoredAcls
     from broker.server.telemetry import SubscribedTelemetry
     from broker.server.throttle import Throttle
@@ -59,7 +60,7 @@ class Figures(Protocol):
 class Resources:
     """The parts of one broker that handlers use. Without an authorizer, everything is allowed.
 
-    `find_transactions` starts the coordinator of transactions at its first call.
+    `find_transactions` starts the coordinator of transactions at its first call, and `find_shares` what share groups need.
     """
 
     config: BrokerConfig
@@ -68,6 +69,7 @@ class Resources:
     waiters: FetchWaiters
     throttle: Throttle
     find_transactions: Callable[[], TransactionRunner]
+    find_shares: Callable[[], ShareRunner]
     authorizer: StoredAcls | None = None
     figures: Figures | None = None
     started_ms: int = field(default_factory=lambda: wall_ms(), init=False)
@@ -85,6 +87,11 @@ class Resources:
     @property
     def transactions(self) -> TransactionRunner:
         return self.find_transactions()
+
+    @property
+    def shares(self) -> ShareRunner:
+        """The share coordinator and the share partitions."""
+        return self.find_shares()
 
     def scram_users(self) -> ScramUsers:
         """The users in the store, which are read when they are first needed."""

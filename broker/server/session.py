@@ -55,7 +55,7 @@ class Session:
         self.access: Access | None = None
         self.gate: Gate | None = None
         self.client = ClientFacts()
-        self.at_end: Callable[[], None] | None = None
+        self.at_end: Callable[[], object] = bool
 
     def arrived(self, peer: tuple[str, int] | None) -> None:
         """The connection comes from this address; one that has gone already has none."""

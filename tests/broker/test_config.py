@@ -18,6 +18,7 @@ from broker.config.properties import format_properties, parse_properties
 from broker.config.renamed_options import FORMER, FORMER_PREFIXES
 from broker.cores.transactions.settings import TransactionSettings
 from broker.security.secret import Secret
+from broker.server.group_configs import GROUP_CONFIGS
 from tests.harness import ROOT
 
 
@@ -71,6 +72,8 @@ def test_every_option_is_used():
     code = "".join(path.read_text() for path in root.rglob("*.py") if path.name not in tables)
     # Options of listeners are read by their names.
     code = code.replace('f"ssl.{kind}.', '"ssl.keystore.') + code.replace('f"ssl.{kind}.', '"ssl.truststore.')
+    # So are the bounds of the configs of groups.
+    code += "".join(f'"{bound}"' for config in GROUP_CONFIGS.values() for bound in (config.low, config.high))
     unread = [name for name, option in OPTIONS.items() if option.field_name not in code and f'"{name}"' not in code]
     assert unread == []
 

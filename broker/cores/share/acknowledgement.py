@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from broker.cores.share.in_flight import NOBODY, Delivery, InFlightBatch, RecordState
+from broker.cores.share.in_flight import NO_MEMBER, Delivery, InFlightBatch, RecordState
 from broker.cores.share.partition import Refusal, SharePartition
 from broker.cores.share.state_batches import StateBatch
 from broker.light_named_tuples import NamedTuple
@@ -196,7 +196,7 @@ def _acknowledge_batch(
     first, last = acknowledgement.first_offset, acknowledgement.last_offset
     one = batch.whole
     if one is not None:
-        if one.member_id == NOBODY or one.state is not RecordState.ACQUIRED:
+        if one.member_id == NO_MEMBER or one.state is not RecordState.ACQUIRED:
             return Refusal(ErrorCode.INVALID_RECORD_STATE, _NOT_ACQUIRED)
         if one.member_id != member_id:
             return Refusal(ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record")

@@ -99,7 +99,7 @@ class ShareCoordinator:
     # -- requests
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, wall_ms: int) -> Change:
-        """Begin anew with a snapshot, without what was known before."""
+        """Write a snapshot that replaces what was known before."""
         stored = self._stored.get(key)
         if stored is not None and NO_EPOCH != state_epoch < stored.state_epoch:
             return Change(ErrorCode.FENCED_STATE_EPOCH)
@@ -145,6 +145,10 @@ class ShareCoordinator:
     def delete(self, key: SharePartitionKey) -> Change:
         """Write a tombstone, if there is state."""
         return self._persist(key, None) if key in self._stored else Change(ErrorCode.NONE)
+
+    def topic_ids(self) -> set[bytes]:
+        """The topics of all share partitions."""
+        return {key.topic_id for key in self._stored}
 
     def topic_deleted(self, topic_id: bytes) -> list[ShareStateRecord]:
         """Forget the partitions of a deleted topic, in all groups."""

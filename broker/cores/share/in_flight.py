@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from broker.light_dataclasses import dataclass
 
-NOBODY = ""
+NO_MEMBER = ""
 
 
 class RecordState(IntEnum):
@@ -29,7 +29,7 @@ class Delivery:
 
     state: RecordState
     count: int
-    member_id: str = NOBODY
+    member_id: str = NO_MEMBER
     deadline_ms: int = 0
 
     def acquire(self, member_id: str, deadline_ms: int) -> None:
@@ -38,7 +38,7 @@ class Delivery:
 
     def end(self, state: RecordState, count: int) -> None:
         """The record is acquired no more."""
-        self.state, self.count, self.member_id = state, count, NOBODY
+        self.state, self.count, self.member_id = state, count, NO_MEMBER
 
 
 class InFlightBatch:

@@ -117,7 +117,7 @@ class SharePartition:
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
         if self._count() >= self.limits.in_flight:
-            # Records of aborted transactions are finished when they are read, and nobody acknowledges them.
+            # Records of aborted transactions are finished when they are read, and no member acknowledges them.
             self.move_start()
         return self._count() < self.limits.in_flight
 
@@ -158,20 +158,22 @@ class SharePartition:
 
     # -- the start offset
 
-    def log_start_moved(self, log_start_offset: int) -> None:
+    def log_start_moved(self, log_start_offset: int) -> bool:
         """Records below the log start are deleted: those that are available are archived. The next write saves the start offset.
+        False: it is not above the start offset.
 
         Acquired records below it are archived when they are released. Kafka 4.1 archives only the first of several batches.
         """
         if log_start_offset <= self.start_offset:
-            return
+            return False
         if not self.in_flight:
             self.start_offset = self.end_offset = log_start_offset
-            return
+            return True
         if self.archive(self.start_offset, log_start_offset, self.in_flight, RecordState.AVAILABLE):
             self.must_search = True
         self.start_offset = log_start_offset
         self.end_offset = max(self.end_offset, log_start_offset)
+        return True
 
     def archive(self, first: int, end: int, batches: InFlight | Sequence[InFlightBatch], state: RecordState) -> bool:
         """Archive what has this state at first <= offset < end. Whether there was anything."""
@@ -254,5 +256,5 @@ _WRITE_ERRORS = {
 
 
 def write_refusal(error: ErrorCode) -> Refusal:
-    """What clients learn of an error of the share coordinator."""
+    """The error that clients get for one of the share coordinator."""
     return Refusal(_WRITE_ERRORS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR), error.meaning)

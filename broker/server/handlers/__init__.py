@@ -40,6 +40,8 @@ _FAMILIES = {
     "list_config_resources": (74,),
     "describe_producers": (61,),
     "describe_topic_partitions": (75,),
+    "share_fetch": (78,),
+    "share_acknowledge": (79,),
 }
 _MODULES = {key: module for module, keys in _FAMILIES.items() for key in keys}
 SERVED_KEYS = tuple(sorted(_MODULES))

@@ -16,6 +16,7 @@ from broker.server.declaration import FEWER_ENTRIES, Declaration, Slicing
 from broker.server.guards import DENIALS, Acl, in_handler
 from broker.server.handlers.alter_configs import check_topic_configs
 from broker.server.topic_names import NameIndex, name_error
+from broker.storage import SHARE_STATE_TOPIC
 
 if TYPE_CHECKING:
     from broker.server.access import Access
@@ -260,6 +261,8 @@ def _check_deletable(row: DeleteTopicsResponse.Response, topic: Topic | None, ac
 def _delete(topic: Topic, resources: Resources) -> None:
     resources.log.delete_topic(topic.name)
     resources.groups.topic_deleted(topic.name)
+    if SHARE_STATE_TOPIC in resources.log.topics:
+        resources.shares.topic_deleted(topic.topic_id)
     resources.waiters.topic_gone(topic.name)
 
 

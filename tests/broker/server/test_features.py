@@ -26,7 +26,9 @@ def test_the_level_may_change_during_transactions(client: WireClient) -> None:
     feature_requests.check_change_during_transactions(client, "t")
 
 
-@pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [(T, 0, 2)])])
+@pytest.mark.parametrize(
+    ("version", "supported"), [(0, []), (2, []), (3, []), (4, [(T, 0, 2), ("share.version", 0, 1)])]
+)
 def test_a_feature_that_starts_at_0_is_shown_from_version_4_on(
     client: WireClient, version: int, supported: list[tuple[str, int, int]]
 ) -> None:

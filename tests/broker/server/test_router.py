@@ -91,7 +91,9 @@ def test_a_request_passes_its_guard_before_its_handler_runs() -> None:
     no_records = SimpleNamespace(all=lambda kind: {})
     features: Any = SimpleNamespace(feature_levels={}, feature_epoch=0, security_records=no_records)
     authorizer = Denying()
-    router = Router(find_declaration, Resources(nothing, features, nothing, nothing, nothing, nothing, authorizer))
+    router = Router(
+        find_declaration, Resources(nothing, features, nothing, nothing, nothing, nothing, nothing, authorizer)
+    )
     origin: Any = Origin()
 
     software = ApiVersionsRequest(client_software_name="test", client_software_version="1")
@@ -112,7 +114,7 @@ def test_a_request_passes_its_guard_before_its_handler_runs() -> None:
 def test_decisions_are_dropped_when_the_acls_or_the_principal_change() -> None:
     authorizer = Denying()
     nothing: Any = None
-    resources = Resources(nothing, nothing, nothing, nothing, nothing, nothing, authorizer)
+    resources = Resources(nothing, nothing, nothing, nothing, nothing, nothing, nothing, authorizer)
     origin: Any = Origin()
     for change in ({}, {"version": 1}, {"principal": "User:bob"}):
         authorizer.version = change.get("version", authorizer.version)

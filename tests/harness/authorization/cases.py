@@ -27,6 +27,8 @@ TRANSACTION, THEIR_TRANSACTION = "mine-transaction", "theirs-transaction"
 # A producer id that none of them has.
 NO_PRODUCER = 10**9
 NO_MEMBER = "no-such-member"
+# Of a share group, whose members have UUIDs.
+NO_SHARE_MEMBER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 class Need(NamedTuple):
@@ -260,6 +262,19 @@ def _consumer_heartbeat(R: Any, version: int, world: World) -> Message:
 
 def _describe_consumer_groups(R: Any, version: int, world: World) -> Message:
     return R(group_ids=[MINE, THEIRS, MY_GHOST], include_authorized_operations=True)
+
+
+def _share_fetch(R: Any, version: int, world: World) -> Message:
+    # A session without partitions that may be read.
+    rows = [R.Partition(partition_index=0, acknowledgement_batches=[])]
+    limits = {"max_wait_ms": 0, "min_bytes": 0, "max_records": 1, "batch_size": 1}
+    asked = [R.Topic(topic_id=world.topic_ids[THEIRS], partitions=rows)]
+    return R(group_id=MINE, member_id=NO_SHARE_MEMBER, share_session_epoch=0, topics=asked, **limits)
+
+
+def _share_acknowledge(R: Any, version: int, world: World) -> Message:
+    # There is no such session.
+    return R(group_id=MINE, member_id=NO_SHARE_MEMBER, share_session_epoch=5, topics=[])
 
 
 def _join(R: Any, version: int, world: World) -> Message:
@@ -541,6 +556,8 @@ _CASES = (
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),
+    Case(78, "of a topic of others", _share_fetch, (READ_GROUP, READ_MINE), only_exact=True),
+    Case(79, "", _share_acknowledge, (READ_GROUP, READ_MINE)),
     Case(10000, "", _group_details, (DESCRIBE_GROUP, DESCRIBE_MINE), is_native=True),
     Case(10001, "", _trigger, (READ_GROUP,), is_native=True),
     *(

@@ -59,6 +59,8 @@ def _facts(struct: Struct, ids: dict[bytes, str]) -> dict[str, Any]:
         if isinstance(value, list) and (not value or isinstance(value[0], Struct)):
             if value and (is_refused or name not in CONTENTS):
                 found[name] = sorted((_facts(entry, ids) for entry in value if not _is_internal(entry)), key=repr)
+        elif isinstance(value, Struct):
+            found.update({name: inner} if (inner := _facts(value, ids)) else {})
         elif is_refused or name in ALWAYS or name in IDENTITIES:
             if name == "topic_id":
                 value = ids.get(value)

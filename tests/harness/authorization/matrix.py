@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from broker.protocol.acls import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from broker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from broker.protocol.messages.api_versions import ApiVersionsRequest
 from broker.protocol.messages.create_acls import CreateAclsRequest
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_acls import DescribeAclsRequest
@@ -19,6 +20,7 @@ from broker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from broker.protocol.messages.init_producer_id import InitProducerIdRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
+from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from broker.protocol.wire_types import Message
 from tests.harness.authorization.cases import (
     CASES,
@@ -141,9 +143,18 @@ def prepare(admin: WireClient) -> World:
     results = admin.ask(CreateAclsRequest(creations=creations)).results
     assert not any(row.error_code for row in results), results
     until(lambda: _count_acls(admin) == len(creations))
+    _enable_share_groups(admin)
     ids = {row.name: row.topic_id for row in metadata.topics if row.name in TOPICS}
     transactional = batch(b"x", producer_id=NO_PRODUCER, producer_epoch=0, base_sequence=0, is_transactional=True)
     return World(ids, metadata.brokers[0].node_id, batch(b"x"), transactional)
+
+
+def _enable_share_groups(admin: WireClient) -> None:
+    update = UpdateFeaturesRequest.Update(feature="share.version", max_version_level=1, upgrade_type=1)
+    answer = admin.ask(UpdateFeaturesRequest(feature_updates=[update]))
+    assert not answer.error_code, answer.error_message
+    versions = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    until(lambda: any(row.name == "share.version" for row in admin.ask(versions, 4).finalized_features))
 
 
 def _begin_transaction(admin: WireClient, transactional_id: str) -> None:

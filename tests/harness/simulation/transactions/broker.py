@@ -78,7 +78,9 @@ class Broker:
         self._transactions: TransactionRunner | None = None
         self.groups = GroupRunner(self.core, self.log, self.flusher, self.waiters, loop, world.wall_ms, 1 << 40)
         unused: Any = None
-        self.resources = Resources(self._config, self.log, self.groups, self.waiters, unused, self.find_transactions)
+        self.resources = Resources(
+            self._config, self.log, self.groups, self.waiters, unused, self.find_transactions, unused
+        )
 
     def recover(self) -> None:
         """As `broker.server.broker` starts."""

@@ -8,6 +8,7 @@ from broker.light_dataclasses import dataclass, field
 from kgctl.conditions.evaluation import Unknown, Value
 from kgctl.conditions.variables import Reference
 from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.reconciliation import STABLE
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.lag import Sample
 from kgctl.watch.overview import Behind
@@ -73,6 +74,8 @@ def _value(reference: Reference, group: GroupDescription, known: Known) -> Value
         case "generation":
             found = generation_of(group)
             return Unknown("the cluster does not report it") if found is None else found
+        case "group_epoch" | "assignment_epoch" | "reconciling":
+            return _epochs(reference, group)
         case "commit_age":
             newest = group.last_commit_ms
             if newest is None:
@@ -90,6 +93,15 @@ def _value(reference: Reference, group: GroupDescription, known: Known) -> Value
     if not rows:
         return Unknown(f"the group has no partitions{'' if reference.topic is None else f' of {reference.topic}'}")
     return _lag(rows, known, worst=reference.name == "max_lag")
+
+
+def _epochs(reference: Reference, group: GroupDescription) -> Value:
+    if group.group_epoch is None or group.target_assignment_epoch is None:
+        return Unknown(f"groups of type {group.type} have no epochs")
+    if reference.name == "reconciling":
+        phases = [member.phase for member in group.members]
+        return Unknown("the coordinator does not report it") if None in phases else len(phases) - phases.count(STABLE)
+    return group.group_epoch if reference.name == "group_epoch" else group.target_assignment_epoch
 
 
 def _judged(reference: Reference, group: GroupDescription, known: Known) -> Value:

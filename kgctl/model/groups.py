@@ -48,6 +48,9 @@ class TopicPartitions:
     def __str__(self) -> str:
         return f"{self.topic}:{','.join(map(str, self.partitions))}"
 
+    def places(self) -> list[TopicPartition]:
+        return [TopicPartition(self.topic, number) for number in self.partitions]
+
 
 def by_topic(partitions: Iterable[TopicPartition]) -> tuple[TopicPartitions, ...]:
     """(topic, partition) pairs as one entry per topic, in order."""
@@ -60,6 +63,9 @@ def by_topic(partitions: Iterable[TopicPartition]) -> tuple[TopicPartitions, ...
 @dataclass(frozen=True, slots=True)
 class MemberRow:
     """A member of a group. An assignment is None if it cannot be decoded: its protocol is not the consumer protocol.
+
+    Only members of consumer groups (KIP-848) have epochs, a target, `revoking` (what they have not given up yet),
+    `waiting_for` (what others have not given up yet) and a `member_type`, the group protocol that they speak.
 
     A row with an error stands for all members of a group that could not be described.
     """
@@ -75,6 +81,8 @@ class MemberRow:
     current_assignment: tuple[TopicPartitions, ...] | None = None
     target_epoch: int | None = None
     target_assignment: tuple[TopicPartitions, ...] | None = None
+    revoking: tuple[TopicPartitions, ...] | None = None
+    waiting_for: tuple[TopicPartitions, ...] | None = None
     leader: bool | None = None
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
@@ -82,6 +90,9 @@ class MemberRow:
     heartbeat_age_ms: int | None = None
     # The topics that the member subscribes to; not known during a rebalance of a classic group.
     subscribed: tuple[str, ...] | None = None
+    subscribed_regex: str | None = None
+    rack_id: str | None = None
+    member_type: str | None = None
     error: RowError | None = None
 
     def owned(self) -> list[TopicPartition]:

@@ -32,7 +32,8 @@ class Health(StrEnum):
     """Records are waiting, members own their partitions, and no offset is committed at all. Burrow has no such status."""
 
     REBALANCING = "REBALANCING"
-    """The group is in a rebalance and has no valid assignment yet. Burrow has no such status."""
+    """The group is in a rebalance: it has no valid assignment yet, or members of a consumer group (KIP-848) have not reached
+    their targets. Burrow has no such status."""
 
     SILENT = "SILENT"
     """One or more members are silent: no heartbeat for most of their session timeout, at which they are evicted. Not in Burrow."""

@@ -22,6 +22,13 @@ STATE_TONES = {
     "Dead": Tone.BAD,
     "Empty": Tone.QUIET,
 }
+PHASE_TONES = {
+    "stable": Tone.GOOD,
+    "revoking": Tone.CHANGING,
+    "waiting": Tone.CHANGING,
+    "reconciling": Tone.CHANGING,
+    "away": Tone.BAD,
+}
 HEALTH_TONES: dict[str, Tone] = {
     Health.OK: Tone.GOOD,
     Health.REBALANCING: Tone.CHANGING,
@@ -166,10 +173,15 @@ GROUP_LAYOUTS: dict[str, Layout] = {
             ID("CURRENT-ASSIGNMENT", "current_assignment", 20, Shown.VERBOSE),
             Column("TARGET-EPOCH", "target_epoch", 15, Shown.VERBOSE, rank=RELUCTANTLY + 3),
             ID("TARGET-ASSIGNMENT", "target_assignment", 20, Shown.VERBOSE, rank=RELUCTANTLY + 2),
-            Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY),
+            ID("REVOKING", lambda row: row.revoking or None, 12, Shown.IF_ANY, rank=RELUCTANTLY + 8),
+            ID("WAITING-FOR", lambda row: row.waiting_for or None, 12, Shown.IF_ANY, rank=RELUCTANTLY + 7),
+            Column("PHASE", "phase", 15, Shown.VERBOSE_IF_ANY, tones=PHASE_TONES),
             Column("HEARTBEAT-AGE-MS", "heartbeat_age_ms", 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY + 1),
             Column("GENERATION", "generation", shown=Shown.IF_ANY, rank=RELUCTANTLY + 4),
-            ID("SUBSCRIBED", "subscribed", 15, Shown.VERBOSE_IF_ANY),
+            ID("SUBSCRIBED", lambda row: row.subscribed or None, 15, Shown.VERBOSE_IF_ANY),
+            ID("REGEX", "subscribed_regex", 10, Shown.VERBOSE_IF_ANY),
+            ID("RACK", "rack_id", 8, Shown.VERBOSE_IF_ANY, rank=5),
+            Column("MEMBER-TYPE", "member_type", 11, Shown.VERBOSE_IF_ANY, rank=6),
             Column("SESSION-MS", "session_timeout_ms", 10, Shown.VERBOSE_IF_ANY, rank=4),
             Column("REBALANCE-MS", "rebalance_timeout_ms", 12, Shown.VERBOSE_IF_ANY, rank=3),
             ERROR,

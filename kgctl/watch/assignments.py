@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgctl.model.groups import GroupDescription
+from kgctl.model.groups import REBALANCING, GroupDescription, by_topic
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment
 
@@ -16,6 +16,23 @@ def assignment_of(group: GroupDescription) -> Assignment | None:
     found = {member.consumer_id or "": member.current_assignment for member in group.members}
     known = {member_id: owned for member_id, owned in found.items() if owned is not None}
     return known if len(known) == len(found) else None
+
+
+def target_of(group: GroupDescription) -> Assignment | None:
+    """The target of each member of a consumer group (KIP-848) that has not reached it; None for other groups."""
+    found = {member.consumer_id or "": member.target_assignment for member in group.members}
+    known = {member_id: target for member_id, target in found.items() if target is not None}
+    return known if group.state in REBALANCING and known and len(known) == len(found) else None
+
+
+def held_in(group: GroupDescription) -> Assignment:
+    """What each member of a consumer group has, with what it has not given up yet."""
+    return {
+        member.consumer_id or "": by_topic(
+            [*member.owned(), *(place for entry in member.revoking or () for place in entry.places())]
+        )
+        for member in group.members
+    }
 
 
 def owners(assignment: Assignment) -> dict[TopicPartition, str]:

@@ -53,6 +53,7 @@ class GroupWatch:
         if group.error is not None:
             return self._after_failure(group)
         tracker = self._tracker
+        group = tracker.reconciled(group)
         tracker.add(snapshot.at_s, snapshot.wall_ms, group)
         trackers = {}
         for row in group.partitions:

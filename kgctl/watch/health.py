@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgctl.model.groups import EMPTY_STATES, REBALANCING, PartitionLag
+from kgctl.model.groups import CONSUMER, EMPTY_STATES, REBALANCING, PartitionLag
 from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
@@ -17,8 +17,8 @@ from kgctl.watch.rates import eta_s
 from kgctl.watch.recency import leaves_old_records, unread_for_at_most_s
 from kgctl.watch.rows import is_left, key_of, lagging
 from kgctl.watch.silence import (
+    holder_of,
     is_silent,
-    owner_of,
     rebalancing,
     rebalancing_briefly,
     silent_briefly,
@@ -54,7 +54,10 @@ def judge(tracker: GroupTracker, unread_since: Times) -> Judgement:
         return Judgement(Health.UNKNOWN, "no snapshot yet")
     if group.error is not None:
         return Judgement(Health.UNKNOWN, group.error.message, brief=group.error.name)
-    if group.state in REBALANCING:
+    if group.type == CONSUMER and group.state in REBALANCING and _stalled(tracker, unread_since) is not None:
+        # The members of a consumer group read on while it reconciles.
+        found = _with_members(tracker, unread_since)
+    elif group.state in REBALANCING:
         found = Judgement(Health.REBALANCING, rebalancing(tracker), brief=rebalancing_briefly(group))
     elif any(map(is_silent, group.members)):
         found = Judgement(Health.SILENT, silent_members(group.members), brief=silent_briefly(group.members))
@@ -116,8 +119,7 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
     if not found:
         return None
     lag, row, commit_s, unread_s = max(found, key=lambda one: one[0])
-    owner = f"owned by {owner_of(group, row)}" if row.consumer_id else "owned by no member"
-    text = f"{row.topic} {row.partition} ({owner}): no commit for {span(commit_s)}, lag {lag:,}"
+    text = f"{row.topic} {row.partition} ({holder_of(group, row)}): no commit for {span(commit_s)}, lag {lag:,}"
     if unread_s is not None:
         text += f", oldest unread record from {span(unread_s)} ago"
     if len(found) > 1:

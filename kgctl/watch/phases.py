@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from broker.light_dataclasses import dataclass
-from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, MemberRow
+from kgctl.model.groups import CLASSIC, GroupDescription, MemberRow
+from kgctl.model.reconciliation import STABLE
 from kgctl.watch.silence import is_silent
 
-JOINED, AWAITING_SYNC, SYNCED, STABLE, RECONCILING = "joined", "awaiting sync", "synced", "stable", "reconciling"
+JOINED, AWAITING_SYNC, SYNCED = "joined", "awaiting sync", "synced"
 NOT_REJOINED = "not rejoined yet"
 SILENT = "silent"
 
@@ -37,13 +38,8 @@ def member_phases(group: GroupDescription) -> tuple[MemberPhase, ...]:
 
 
 def phase_of(group: GroupDescription, member: MemberRow) -> str | None:
-    """The phase that our broker reports; elsewhere what the group's state or the member's epochs (KIP-848) prove."""
+    """The phase that the description has; else what the state of a classic group proves."""
     if member.phase is not None:
         # A newer broker may report phases that this version does not know.
         return _BROKER_PHASES.get(member.phase, member.phase)
-    if group.type == CONSUMER and member.current_epoch is not None:
-        is_reconciled = (
-            member.current_epoch == member.target_epoch and member.current_assignment == member.target_assignment
-        )
-        return STABLE if is_reconciled else RECONCILING
     return STABLE if group.type == CLASSIC and group.state == "Stable" else None

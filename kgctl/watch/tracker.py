@@ -8,6 +8,7 @@ from broker.light_named_tuples import NamedTuple
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.health import Health
+from kgctl.model.reconciliation import reconciled, unconfirmed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.arrivals import Arrivals
 from kgctl.watch.clock_skew import ClockSkew
@@ -109,6 +110,7 @@ class GroupTracker:
         `cluster_ms` is the latest time that brokers of the cluster are known to have reported.
         """
         before = self.group
+        group = self.reconciled(group)
         if group.recent_from and (at_s > self.recent_at_s or not self.recent_from):
             self._add_recent(at_s, group)
         if before is not None and at_s <= self.at_s:
@@ -133,6 +135,16 @@ class GroupTracker:
         elif self.memberless_at_s is None:
             self.memberless_at_s = at_s
         self.group, self.at_s, self.wall_ms = group, at_s, wall_ms
+
+    def reconciled(self, group: GroupDescription) -> GroupDescription:
+        """The group with what earlier snapshots show that members of a consumer group have not given up."""
+        before = self.group
+        if group.type != CONSUMER:
+            return group
+        if before is not None and before.type == CONSUMER and group.state in REBALANCING:
+            return reconciled(group, unconfirmed(before, group))
+        # A recording may be older than the phases.
+        return reconciled(group) if any(member.phase is None for member in group.members) else group
 
     def _add_recent(self, at_s: float, group: GroupDescription) -> None:
         self.recent_from, self.recent_at_s = group.recent_from, at_s

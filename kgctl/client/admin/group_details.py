@@ -71,7 +71,7 @@ def _detailed(
                 row,
                 session_timeout_ms=more.session_timeout_ms,
                 rebalance_timeout_ms=more.rebalance_timeout_ms,
-                phase=more.phase,
+                phase=row.phase or more.phase,
                 heartbeat_age_ms=None if more.heartbeat_age_ms < 0 else more.heartbeat_age_ms,
             )
         members.append(row)

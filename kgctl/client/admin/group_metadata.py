@@ -1,4 +1,5 @@
-"""What `__consumer_offsets` says about groups and no request reports: generation, leader, timeouts, times of commits.
+"""What `__consumer_offsets` says about groups and no request reports: generation, leader, timeouts, times of commits, and
+which partitions members of consumer groups (KIP-848) must give up.
 
 The topic is read backwards in windows of offsets, because the newest record of a key is the one that counts: what a later
 window has, an earlier one cannot change. A window counts only as a whole. All facts are compared with what the coordinator
@@ -8,14 +9,24 @@ answers; what differs is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from broker.light_dataclasses import dataclass, field, replace
+from broker.light_named_tuples import NamedTuple
 from broker.protocol.messages.fetch import FetchRequest
+from broker.protocol.newer_group_records import (
+    CURRENT_ASSIGNMENT,
+    CurrentAssignment,
+    MemberKey,
+    TopicPartitions,
+    decode_newer_key,
+    decode_newer_value,
+    encode_newer_key,
+)
 from broker.protocol.offsets_topic import (
     TOPIC,
     GroupMetadataKey,
     GroupMetadataValue,
-    Key,
     OffsetCommitKey,
     decode_group_value,
     decode_key,
@@ -30,7 +41,8 @@ from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
-from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription
+from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, MemberRow
+from kgctl.model.reconciliation import RECONCILING, reconciled
 from kgctl.model.topic_partition import TopicPartition
 
 FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, committed_only=True)
@@ -40,12 +52,24 @@ WINDOW, GROWTH = 20_000, 4
 AT_ONCE = 10
 
 
+class CurrentKey(NamedTuple):
+    """The key of the current assignment of a member of a consumer group."""
+
+    group: str
+    member_id: str
+
+
+Key: TypeAlias = "OffsetCommitKey | GroupMetadataKey | CurrentKey"
+
+
 @dataclass(slots=True)
 class GroupFacts:
     """What has been read so far; `has_read`: from the topic. `missing` says why facts are not known; None if everything was read."""
 
     commits: dict[OffsetCommitKey, tuple[int, int]] = field(default_factory=dict)
     metadata: dict[str, GroupMetadataValue] = field(default_factory=dict)
+    current: dict[CurrentKey, CurrentAssignment] = field(default_factory=dict)
+    topic_names: dict[bytes, str] = field(default_factory=dict)
     offsets_partitions: dict[str, int] = field(default_factory=dict)
     has_read: bool = False
     missing: str | None = None
@@ -71,6 +95,7 @@ def read_facts(cluster: Cluster, groups: Sequence[GroupDescription], facts: Grou
     if not wanted:
         return
     facts.has_read = True
+    yield from _learn_topics(cluster, asked, facts)
     places = sorted(wanted)
     starts = yield from list_offsets(cluster, dict.fromkeys(places, EARLIEST))
     # In this order: a commit that arrives in between is no open transaction.
@@ -104,6 +129,8 @@ def read_facts(cluster: Cluster, groups: Sequence[GroupDescription], facts: Grou
 def with_facts(group: GroupDescription, facts: GroupFacts) -> GroupDescription:
     """The group with the facts that agree with what the coordinator answered."""
     group = replace(group, offsets_partition=facts.offsets_partitions.get(group.group))
+    if facts.current:
+        group = reconciled(group, _pending(group, facts))
     if group.error or group.committed_at or group.generation is not None:
         return group
     times = {}
@@ -158,6 +185,7 @@ def partitions_of(
 def _keys_of(groups: Iterable[GroupDescription]) -> set[Key]:
     keys: set[Key] = set()
     for group in groups:
+        keys |= {CurrentKey(group.group, member.consumer_id or "") for member in group.members if _is_unclear(member)}
         if group.committed_at or group.generation is not None:
             continue  # the coordinator itself reports what it knows
         if group.type == CLASSIC and group.protocol_type and group.state not in REBALANCING:
@@ -205,11 +233,54 @@ def _read_windows(
     return left_bytes
 
 
+def _is_unclear(member: MemberRow) -> bool:
+    """Whether only the stored assignment says what the member must give up."""
+    return member.phase == RECONCILING
+
+
+def _pending(group: GroupDescription, facts: GroupFacts) -> dict[str, list[TopicPartition]]:
+    """What the members must give up, where the stored assignment is that of the description."""
+    found = {}
+    for member in group.members:
+        stored = facts.current.get(CurrentKey(group.group, member.consumer_id or ""))
+        if stored is None or stored.member_epoch != member.current_epoch:
+            continue
+        if set(_named(stored.assigned_partitions, facts)) == set(member.owned()):
+            found[member.consumer_id or ""] = _named(stored.partitions_pending_revocation, facts)
+    return found
+
+
+def _named(topics: Iterable[TopicPartitions], facts: GroupFacts) -> list[TopicPartition]:
+    """Without partitions of topics that have been deleted."""
+    return [
+        TopicPartition(name, number)
+        for topic in topics
+        if (name := facts.topic_names.get(topic.topic_id)) is not None
+        for number in topic.partitions
+    ]
+
+
+def _learn_topics(cluster: Cluster, groups: Iterable[GroupDescription], facts: GroupFacts) -> Steps[None]:
+    """The ids of the topics that unclear members may own."""
+    unclear = [group for group in groups if any(map(_is_unclear, group.members))]
+    names = {topic for group in unclear for topic in group.subscribed or ()}
+    names |= {entry.topic for group in unclear for member in group.members for entry in member.target_assignment or ()}
+    if names:
+        answer = yield from cluster.metadata(sorted(names))
+        facts.topic_names |= {row.topic_id: row.name for row in answer.topics if row.name and not row.error_code}
+
+
 def _key(data: bytes | None) -> Key | None:
     try:
-        return None if data is None else decode_key(bytes(data))
+        if data is None:
+            return None
+        if int.from_bytes(data[:2], "big") != CURRENT_ASSIGNMENT:
+            return decode_key(bytes(data))
+        found = decode_newer_key(bytes(data))
     except DecodeError:
         return None
+    key = None if found is None else found[1]
+    return CurrentKey(key.group, key.member_id) if isinstance(key, MemberKey) else None
 
 
 def _take(key: Key, data: bytes | None, facts: GroupFacts) -> None:
@@ -220,6 +291,10 @@ def _take(key: Key, data: bytes | None, facts: GroupFacts) -> None:
         if isinstance(key, OffsetCommitKey):
             commit = decode_offset_value(bytes(data))
             facts.commits[key] = (commit.offset, commit.commit_timestamp)
+        elif isinstance(key, CurrentKey):
+            found = decode_newer_value(encode_newer_key(CURRENT_ASSIGNMENT, *key), bytes(data))
+            if isinstance(found, CurrentAssignment):
+                facts.current[key] = found
         else:
             facts.metadata[key.group] = decode_group_value(bytes(data))
     except DecodeError:

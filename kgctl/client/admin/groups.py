@@ -31,10 +31,13 @@ from kgctl.model.groups import (
     by_topic,
     lag_rows,
 )
+from kgctl.model.reconciliation import reconciled
 from kgctl.model.topic_partition import TopicPartition
 
 GROUPS_PER_REQUEST = 200
 DEAD = "Dead"
+# The group protocols of members of a consumer group; brokers before Kafka 4.0 do not report them (-1).
+_MEMBER_TYPES = {0: CLASSIC, 1: CONSUMER}
 
 
 def list_groups(cluster: Cluster, states: Iterable[str] = (), types: Iterable[str] = ()) -> Steps[Listing]:
@@ -268,7 +271,7 @@ def _from_newer(
         asked = Asked(ConsumerGroupDescribeRequest, group=row.group_id)
         return BrokerError(row.error_code, f"group {row.group_id!r}", row.error_message, asked=asked)
     members: list[ConsumerGroupDescribeResponse.Member | ShareGroupDescribeResponse.Member] = [*row.members]
-    return GroupDescription(
+    described = GroupDescription(
         group=row.group_id,
         type=kind,
         protocol_type=kind.lower(),
@@ -283,6 +286,7 @@ def _from_newer(
         subscribed=frozenset(topic for member in members for topic in member.subscribed_topic_names)
         | frozenset(topic.topic_name for member in members for topic in member.assignment.topic_partitions),
     )
+    return reconciled(described)
 
 
 def _member_types(
@@ -290,7 +294,7 @@ def _member_types(
 ) -> tuple[str, ...]:
     """The group protocols that members speak: both while a group moves to KIP-848."""
     types = {member.member_type for member in members if isinstance(member, ConsumerGroupDescribeResponse.Member)}
-    return tuple(f"the {name} group protocol" for number, name in ((0, "classic"), (1, "consumer")) if number in types)
+    return tuple(f"the {name.lower()} group protocol" for number, name in _MEMBER_TYPES.items() if number in types)
 
 
 def _newer_member(
@@ -322,6 +326,9 @@ def _newer_member(
     return replace(
         row,
         group_instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        subscribed_regex=member.subscribed_topic_regex or None,
+        member_type=_MEMBER_TYPES.get(member.member_type),
         target_epoch=group.assignment_epoch,
         target_assignment=by_topic(target),
     )

@@ -113,9 +113,12 @@ class Outcome:
                 f"Consumer group '{plan.group}' is {plan.state}: --execute --drain waits until its {members} have left; "
                 f"members of a group of type {plan.type} cannot be evicted."
             )
+        how = "Stop its consumers, or add --drain."
+        if plan.type != CLASSIC:
+            how = f"Stop its consumers; members of a group of type {plan.type} cannot be evicted."
         return (
             f"Warning: Consumer group '{plan.group}' is {plan.state}: --execute is refused while it has members, "
-            "and their commits may change the plan. Stop its consumers, or add --drain."
+            f"and their commits may change the plan. {how}"
         )
 
 

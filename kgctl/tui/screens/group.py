@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from broker.light_dataclasses import replace
-from kgctl.model.groups import REBALANCING
+from kgctl.model.groups import CONSUMER, REBALANCING
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.tui import cells, command_line
@@ -30,7 +30,7 @@ from kgctl.tui.widgets.group.rebalance_panel import RebalancePanel
 from kgctl.tui.widgets.group.rebalances import RebalancesPanel
 from kgctl.tui.widgets.group.state_panel import StateNow, StatePanel
 from kgctl.tui.widgets.table.rows import Rows
-from kgctl.watch.assignments import assignment_of
+from kgctl.watch.assignments import assignment_of, held_in, target_of
 from kgctl.watch.cluster import ClusterView
 from kgctl.watch.figures import counted
 from kgctl.watch.group import GroupView
@@ -176,7 +176,8 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
             return
         if not self.polling.freshness.is_lost and not self.dashboard.is_paused:
             self._passed_s = max(0.0, self.dashboard.now_s() - snapshot.at_s)
-        group, passed_s = snapshot.group, self._passed_s
+        # The view knows from earlier snapshots what members have not given up.
+        group, passed_s = view.group if snapshot.group.error is None and view.group else snapshot.group, self._passed_s
         now_ms = snapshot.wall_ms + int(passed_s * 1000)
         state_s = None if view.state_s is None else view.state_s + passed_s
         if state_s is not None and group.state_since_ms is not None:
@@ -188,7 +189,9 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
         events = of_group(cluster.events, self.group) if cluster is not None else []
         self.state.show(StateNow(group, view.summary, state_s, view.is_state_s_least, now_ms, passed_s, found, events))
         self.members.show_members(view.group or group, view.partitions, passed_s)
-        self.rebalances.show_rebalances(rebalances, now_ms, self._names, self._notes(snapshot))
+        self.rebalances.show_rebalances(
+            rebalances, now_ms, self._names, self._notes(snapshot), is_reconciliation=group.type == CONSUMER
+        )
 
     def _rebalances(self, snapshot: GroupSnapshot) -> tuple[Rebalance, ...]:
         """The rows, with the duration of the first phase of an open one: the history has it only when the rebalance has ended."""
@@ -210,9 +213,15 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
         self.rebalance.show(bar, after, before, {**self._names, **called}, reading if is_newest else ())
 
     def _selected(self, bar: Bar | None) -> tuple[Assignment | None, Assignment | None]:
-        """The assignments after and before the selected rebalance; without rebalances, the current assignment."""
+        """The assignments after and before the selected rebalance; without rebalances, the current assignment.
+
+        Of members that reconcile, their targets and what they have.
+        """
         group = self._view.group if self._view else None
         now = assignment_of(group) if group is not None else None
+        target = None if group is None else target_of(group)
+        if group is not None and target is not None and (bar is None or bar.is_under_way):
+            return target, held_in(group)
         if bar is None:
             return now, None
         selected = bar.rebalance

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kgctl.model.groups import REBALANCING
+from kgctl.model.groups import CONSUMER, REBALANCING
 from kgctl.model.history import EMPTY, REQUESTED, STABLE, STARTED
+from kgctl.model.reconciliation import AWAY
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, span
-from kgctl.watch.silence import is_silent
+from kgctl.watch.silence import is_silent, partitions, reconciling_members
 
 # A rebalance takes as long as the slowest member, up to its rebalance timeout: nothing is read for longer than this.
 STUCK_S = 60.0
@@ -38,6 +39,9 @@ def ghost(facts: GroupFacts) -> Iterator[str]:
         owns = f"it owns {counted(member.partitions or 0, 'partition')}"
         if is_silent(member):
             yield f"{name} has sent no heartbeat for {_age(member.heartbeat_age_ms)}; {owns}"
+        elif member.phase == AWAY:
+            kept = f"keeps {partitions(member.current_assignment)}" if member.current_assignment else "owns nothing"
+            yield f"{name} left and is expected back; it {kept}"
         elif member.consumer_id in absent:
             yield f"{name} did not rejoin in the last rebalance; {owns}"
 
@@ -50,6 +54,8 @@ def stuck_rebalance(facts: GroupFacts) -> Iterator[str]:
     limit_s = max(timeouts) / 1000 if timeouts else STUCK_S
     missing = [member.consumer_id or "" for member in group.members if member.phase == "join awaited"]
     whom = f"; waiting for {_names(missing)}" if missing else ""
+    if group.type == CONSUMER:
+        whom = "".join(f"; {text}" for text in reconciling_members(group))
     if facts.state_s is not None:
         if facts.state_s > min(limit_s, STUCK_S):
             yield f"{group.state} for {span(facts.state_s)}{whom}"

@@ -56,7 +56,7 @@ RULES = (
         "rebalance-stuck",
         ERROR,
         "a rebalance that takes longer than a minute, or than the rebalance timeout",
-        "restart or remove the members that do not rejoin",
+        "restart or remove the members that do not rejoin, or do not give up partitions",
         members.stuck_rebalance,
     ),
     Rule(

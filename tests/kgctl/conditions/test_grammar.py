@@ -159,7 +159,7 @@ def test_a_value_that_is_not_known_meets_no_condition_not_even_a_negated_one() -
     ("text", "reason", "column"),
     [
         ("", "the condition is empty", 1),
-        ("stat == Stable", "unknown variable 'stat'; known are commit_age, ", 1),
+        ("stat == Stable", "unknown variable 'stat'; known are assignment_epoch, ", 1),
         ("state == Stabel", "expected one of PreparingRebalance, ", 10),
         ("state < Stable", "state is a word: compare it with == or !=", 7),
         ("lag < 30s", "expected a number, not '30s'", 7),

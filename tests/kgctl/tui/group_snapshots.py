@@ -8,6 +8,7 @@ from dataclasses import replace
 from kgctl.model.failure import RowError
 from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, MemberRow, PartitionLag, TopicPartitions, by_topic
 from kgctl.model.history import GroupEventRow
+from kgctl.model.reconciliation import reconciled
 from kgctl.model.watched import GroupSnapshot
 
 GROUP, TOPIC = "billing", "orders"
@@ -141,20 +142,16 @@ def on_kafka(state: str = "Stable", members: Sequence[MemberRow] | None = None) 
 
 
 def newer(state: str = "Reconciling") -> GroupDescription:
-    """A KIP-848 group of two members, one of which has not reached the target epoch."""
-    bare = on_kafka().members[:2]
+    """A KIP-848 group of two members: the second has not given up the partition that the first waits for."""
+    first, second = on_kafka().members[:2]
     members = [
-        replace(
-            one,
-            current_epoch=8 if place else 9,
-            target_epoch=9,
-            target_assignment=one.current_assignment,
-        )
-        for place, one in enumerate(bare)
+        replace(first, current_epoch=9, target_epoch=9, target_assignment=by_topic([*first.owned(), (TOPIC, 5)])),
+        replace(second, current_epoch=8, target_epoch=9, target_assignment=second.current_assignment, rack_id="r1"),
     ]
-    return replace(
+    found = replace(
         on_kafka(state, members), type=CONSUMER, group_epoch=9, target_assignment_epoch=9, assignment_strategy="uniform"
     )
+    return reconciled(found)
 
 
 def snapshot(

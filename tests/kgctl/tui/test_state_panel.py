@@ -127,7 +127,8 @@ def test_the_second_phase_waits_for_the_leader_then_for_the_others() -> None:
         completing(), members=(member(1, phase="synced"), member(2, phase="sync awaited"), member(3, phase="synced"))
     )
     assert steps(given)[0].endswith("2/3  waits for worker-2")
-    assert steps(newer())[0].startswith("assigned ")
+    assert steps(newer())[0].startswith("reconciled ")
+    assert steps(newer())[0].endswith(" 0/2  waits for worker-2")
     joined = group("PreparingRebalance", [member(1, phase="joined")], state_since_ms=None)
     assert steps(joined) == [f"joined {'█' * 24} 1/1  more members may join"]
 

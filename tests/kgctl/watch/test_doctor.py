@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from kgctl.model.failure import RowError
 from kgctl.model.findings import WORST_FIRST, Severity
-from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.groups import GroupDescription, PartitionLag, TopicPartitions
 from kgctl.model.health import Health
 from kgctl.model.history import GroupEventRow
 from kgctl.model.lag import LagFacts, Retention
+from kgctl.model.reconciliation import reconciled
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.transactions import GroupHold, Hold
 from kgctl.watch.doctor.facts import GroupFacts, facts_of
@@ -120,6 +121,19 @@ COOPERATIVE = group(
     subscribed=BY,
     assignment_strategy="cooperative-sticky",
 )
+# A consumer group in which c-1 has not given up what c-2 waits for.
+UNRELEASED = reconciled(
+    group(
+        "Reconciling",
+        [
+            member(
+                "c-1", [0, 1], current_epoch=4, target_epoch=5, target_assignment=(TopicPartitions("orders", (0,)),)
+            ),
+            member("c-2", current_epoch=5, target_epoch=5, target_assignment=(TopicPartitions("orders", (1,)),)),
+        ],
+        type="Consumer",
+    )
+)
 
 # rule, facts where it fires, similar facts where it does not
 CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
@@ -152,6 +166,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
         facts(group("PreparingRebalance", state_since_ms=NOW - 61_000)),
         facts(group("PreparingRebalance", state_since_ms=NOW - 5_000)),
     ),
+    ("rebalance-stuck", facts(UNRELEASED, UNRELEASED), facts(UNRELEASED, UNRELEASED, seconds=5)),
     (
         "rebalance-stuck",
         facts(group("PreparingRebalance"), group("CompletingRebalance")),

@@ -24,12 +24,16 @@ SCALES_MS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000,
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rebalance as a row. `took_ms` grows while the rebalance is under way; `key` does not change when it ends."""
+    """A rebalance as a row. `took_ms` grows while the rebalance is under way; `key` does not change when it ends.
+
+    `is_reconciliation`: of a consumer group (KIP-848), whose coordinator assigns and whose members then reconcile.
+    """
 
     key: str
     rebalance: Rebalance
     took_ms: int
     cause: str
+    is_reconciliation: bool = False
 
     @property
     def is_under_way(self) -> bool:
@@ -41,14 +45,17 @@ class Bar:
         return self.rebalance.is_observed and not self.is_under_way and not self.took_ms
 
 
-def bars(rebalances: Sequence[Rebalance], now_ms: int, names: Mapping[str, str]) -> list[Bar]:
+def bars(
+    rebalances: Sequence[Rebalance], now_ms: int, names: Mapping[str, str], *, is_reconciliation: bool = False
+) -> list[Bar]:
     """The rows, newest first. `now_ms` is a time of the clock that `started_ms` comes from; `names` has the current members."""
     starts: dict[int, int] = {}
     found = []
     for row in rebalances:
         # Two rebalances that began in the same ms are distinguished by their order.
         number = starts[row.started_ms] = starts.get(row.started_ms, 0) + 1
-        found.append(Bar(f"{row.started_ms} {number}", row, _took_ms(row, now_ms), cause(row, names)))
+        key, took_ms = f"{row.started_ms} {number}", _took_ms(row, now_ms)
+        found.append(Bar(key, row, took_ms, cause(row, names), is_reconciliation))
     return found[::-1]
 
 

@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from broker.light_dataclasses import dataclass, replace
-from kgctl.model.groups import REBALANCING, GroupDescription, MemberRow
+from kgctl.model.groups import CLASSIC, REBALANCING, GroupDescription, MemberRow, TopicPartitions
+from kgctl.model.reconciliation import AWAY, REVOKING, WAITING
 from kgctl.model.watched import WatchedPartition
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
@@ -23,6 +24,7 @@ from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.line import Parts
+from kgctl.watch.figures import counted
 from kgctl.watch.phases import NOT_REJOINED, SILENT, member_phases
 from kgctl.watch.silence import evicted_in_s
 
@@ -160,9 +162,21 @@ def status(item: MemberItem, width: int) -> str:
         forms = (f"silent, evicted in {left}", f"silent, {left} left", f"silent {left}", SILENT)
     elif item.phase == NOT_REJOINED:
         forms = (NOT_REJOINED, "not rejoined")
+    elif item.phase == REVOKING:
+        forms = _moving(REVOKING, item.member.revoking)
+    elif item.phase == WAITING:
+        forms = _moving("waiting for", item.member.waiting_for)
+    elif item.phase == AWAY:
+        forms = ("away, expected back", AWAY)
     else:
         forms = (cells.name(item.phase),)
     return next((one for one in forms if len(one) <= width), forms[-1])
+
+
+def _moving(word: str, places: Sequence[TopicPartitions] | None) -> tuple[str, ...]:
+    count = sum(len(entry.partitions) for entry in places or ())
+    named = cells.name(";".join(map(str, places or ())))
+    return f"{word} {named}", f"{word} {counted(count, 'partition')}", f"{word} {count}"
 
 
 def details(member: MemberRow, visible: set[str]) -> list[str]:
@@ -174,6 +188,16 @@ def details(member: MemberRow, visible: set[str]) -> list[str]:
         parts["instance"] = f"instance {cells.name(member.group_instance_id)}"
     if member.current_epoch is not None:
         parts["epoch"] = f"epoch {member.current_epoch} of {cells.count(member.target_epoch)}"
+    if member.revoking:
+        parts["revoking"] = f"has not given up {cells.name(';'.join(map(str, member.revoking)))}"
+    if member.waiting_for:
+        parts["waiting"] = f"waits for {cells.name(';'.join(map(str, member.waiting_for)))}"
+    if member.subscribed_regex:
+        parts["regex"] = f"topics {cells.name(member.subscribed_regex)}"
+    if member.rack_id:
+        parts["rack"] = f"rack {cells.name(member.rack_id)}"
+    if member.member_type == CLASSIC:
+        parts["protocol"] = "classic protocol"
     parts["host"] = f"host {cells.name(member.host)}"
     if member.rebalance_timeout_ms is not None:
         parts["timeout"] = f"rebalance timeout {cells.milliseconds(member.rebalance_timeout_ms)}"

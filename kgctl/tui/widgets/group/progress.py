@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
 from broker.light_dataclasses import replace
-from kgctl.model.groups import GroupDescription, MemberRow
+from kgctl.model.groups import CONSUMER, REBALANCING, GroupDescription, MemberRow
+from kgctl.model.reconciliation import AWAY, RECONCILING, REVOKING, STABLE, WAITING
 from kgctl.tui import cells
 from kgctl.tui.widgets.frame import glyphs
 from kgctl.tui.widgets.frame.looks import Look
@@ -17,9 +18,7 @@ from kgctl.watch.phases import (
     AWAITING_SYNC,
     JOINED,
     NOT_REJOINED,
-    RECONCILING,
     SILENT,
-    STABLE,
     SYNCED,
     MemberPhase,
     member_phases,
@@ -32,6 +31,9 @@ LOOKS = {
     JOINED: Look(glyphs.GOOD, "good"),
     AWAITING_SYNC: Look("\u25d0", "warn"),
     RECONCILING: Look("\u25d0", "warn"),
+    REVOKING: Look("\u25d0", "warn"),
+    WAITING: Look(glyphs.UNUSED, "warn"),
+    AWAY: Look(glyphs.FAULT, "bad"),
     SYNCED: Look("\u2713", "good"),
     STABLE: Look("\u2713", "good"),
     NOT_REJOINED: Look(glyphs.UNUSED, "warn"),
@@ -87,12 +89,31 @@ def progress(group: GroupDescription, now_ms: int, passed_s: float, width: int) 
         if any(one.member.consumer_id == group.leader for one in waits):
             rest = f"leader {called[group.leader or '']} assigns partitions"
         return [_bar("synced", done, len(found), rest, missing, width), _joined(clocks)]
+    if group.type == CONSUMER and group.state in REBALANCING:
+        return [_reconciling(group, found, called, width), _joined(clocks)]
     if waits and group.state != "Stable":
         return [_bar("assigned", done, len(found), f"waits for {listed(missing)}", missing, width), _joined(clocks)]
     everyone = counted(len(found), "member")
+    if waits and group.type == CONSUMER:
+        return [Content(f"{done:,} of {everyone} reconciled, waits for {listed(missing)}"), _joined(clocks)]
     if waits:
         return [Content(f"{done:,} of {everyone} have their assignment, waits for {listed(missing)}"), _joined(clocks)]
     return [_joined(clocks)] if clocks else [Content(f"{everyone}, {'each ' * (len(found) > 1)}with its assignment")]
+
+
+def _reconciling(
+    group: GroupDescription, found: Sequence[MemberPhase], called: Mapping[str, str], width: int
+) -> Content:
+    """How many members have their targets, and on whom the others wait."""
+    if group.state == "Assigning":
+        # One heartbeat later the targets are computed.
+        return Content(
+            f"epoch {group.group_epoch} has no targets yet; members keep those of epoch {group.target_assignment_epoch}"
+        )
+    waits = [one for one in found if one.phase != STABLE]
+    blocking = [one for one in waits if one.phase != WAITING] or waits
+    missing = [called[one.member.consumer_id or ""] for one in blocking]
+    return _bar("reconciled", len(found) - len(waits), len(found), f"waits for {listed(missing)}", missing, width)
 
 
 def _plain(group: GroupDescription) -> str | None:

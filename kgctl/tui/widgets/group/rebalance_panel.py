@@ -121,7 +121,8 @@ class RebalancePanel(Panel):
             return UNTIL_NOW
         if self._change is None:
             return UNDER_WAY if bar is not None and bar.is_under_way else NOT_KNOWN
-        return f"{in_words(self._change)}."
+        words = in_words(self._change)
+        return f"To reach the targets: {words}." if bar is not None and bar.is_under_way else f"{words}."
 
     def _show_view(self) -> None:
         is_compared = self._change is not None and self._change.owners_before is not None

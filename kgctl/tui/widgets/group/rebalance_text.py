@@ -26,6 +26,8 @@ def sentences(bar: Bar, names: Mapping[str, str]) -> list[str]:
 def phases(bar: Bar) -> str:
     """How long both phases took, how many partitions moved, and how it ended if not with an assignment."""
     row = bar.rebalance
+    if bar.is_under_way and bar.is_reconciliation:
+        return f"Members reconcile for {cells.milliseconds(bar.took_ms)} so far."
     if bar.is_under_way:
         if row.prepare_ms is None:
             return f"Waiting for members for {cells.milliseconds(bar.took_ms)} so far."
@@ -56,6 +58,8 @@ def _duration(bar: Bar) -> str:
         return f"It took about {cells.milliseconds(bar.took_ms)}, as observed from outside"
     if row.prepare_ms is None:
         return f"It took {cells.milliseconds(bar.took_ms)}"
+    if bar.is_reconciliation:
+        return f"Members took {cells.milliseconds(bar.took_ms)} to reconcile"
     text = f"Members took {cells.milliseconds(row.prepare_ms)} to join"
     return text if row.complete_ms is None else f"{text}, the leader {cells.milliseconds(row.complete_ms)} to assign"
 

@@ -67,10 +67,17 @@ class RebalancesPanel(TablePanel[Bar]):
         yield self.bar
 
     def show_rebalances(
-        self, rebalances: Sequence[Rebalance], now_ms: int, names: Mapping[str, str], notes: Sequence[str]
+        self,
+        rebalances: Sequence[Rebalance],
+        now_ms: int,
+        names: Mapping[str, str],
+        notes: Sequence[str],
+        *,
+        is_reconciliation: bool = False,
     ) -> None:
         """Show rebalances, oldest first. `names` are of current members; `notes` are sentences on where the rows are known from."""
-        before, rows = self.table.cursor_row, tuple(bars(rebalances, now_ms, names))
+        found = bars(rebalances, now_ms, names, is_reconciliation=is_reconciliation)
+        before, rows = self.table.cursor_row, tuple(found)
         was_newest = before is None or before is self.table.rows[0]
         self._scale_ms = scale_ms(rows)
         self.table.empty = self._empty = "No rebalance observed yet." if notes else "No rebalance yet."
@@ -92,7 +99,8 @@ class RebalancesPanel(TablePanel[Bar]):
 
     @staticmethod
     def _legend(rows: Sequence[Bar]) -> str:
-        text = f"{PREPARE} join {COMPLETE} assign"
+        first, second = ("assign", "reconcile") if rows[0].is_reconciliation else ("join", "assign")
+        text = f"{PREPARE} {first} {COMPLETE} {second}"
         is_whole = any(bar.rebalance.prepare_ms is None and not bar.is_under_way and bar.took_ms for bar in rows)
         return f"{text} {WHOLE} either" if is_whole else text
 

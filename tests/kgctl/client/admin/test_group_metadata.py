@@ -9,6 +9,14 @@ import pytest
 
 from broker.protocol.messages.fetch import FetchResponse
 from broker.protocol.messages.list_offsets import ListOffsetsResponse
+from broker.protocol.messages.metadata import MetadataResponse
+from broker.protocol.newer_group_records import (
+    CURRENT_ASSIGNMENT,
+    CurrentAssignment,
+    TopicPartitions,
+    encode_newer_key,
+    encode_newer_value,
+)
 from broker.protocol.offsets_topic import (
     TOPIC,
     GroupMetadataKey,
@@ -24,12 +32,15 @@ from broker.protocol.record_batch import Record, build_batch
 from kgctl.client.admin import group_metadata
 from kgctl.client.admin.group_metadata import GroupFacts, read_facts, with_facts
 from kgctl.client.net.errors import BrokerError
-from kgctl.model.groups import Committed, GroupDescription, MemberRow, lag_rows
+from kgctl.model.groups import Committed, GroupDescription, MemberRow, by_topic, lag_rows
+from kgctl.model.groups import TopicPartitions as GroupPartitions
+from kgctl.model.reconciliation import reconciled
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.feeding import METADATA, Feeder, cluster, metadata
 
 FETCH, LIST_OFFSETS = 1, 2
 ORDERS = TopicPartition("orders", 0)
+TOPIC_ID = b"orders-topic-id!"
 
 
 def commit(offset: int, at_ms: int, group: str = "g") -> tuple[Key, Value]:
@@ -74,7 +85,35 @@ def described(*members: str, offset: int = 7, **fields: Any) -> GroupDescription
     return replace(group, **fields)
 
 
-def feeder(*log: tuple[Key, Value | None], stable: int | None = None, leader: int = 1) -> Feeder:
+def current(
+    member_id: str, epoch: int, assigned: list[int], pending: list[int], group: str = "g"
+) -> tuple[bytes, bytes]:
+    """What is stored of a member of a consumer group."""
+
+    def places(numbers: list[int]) -> list[TopicPartitions]:
+        return [TopicPartitions(topic_id=TOPIC_ID, partitions=numbers)] if numbers else []
+
+    value = CurrentAssignment(
+        member_epoch=epoch,
+        previous_member_epoch=epoch - 1,
+        state=1,
+        assigned_partitions=places(assigned),
+        partitions_pending_revocation=places(pending),
+    )
+    return encode_newer_key(CURRENT_ASSIGNMENT, group, member_id), encode_newer_value(value)
+
+
+def behind(*members: tuple[str, int, list[int]]) -> GroupDescription:
+    """A reconciling group of members with their epochs and partitions, all of which they keep."""
+    rows = []
+    for name, epoch, owned in members:
+        assigned = by_topic(TopicPartition("orders", number) for number in owned)
+        row = MemberRow("g", name, None, None, None, len(owned), None, epoch, assigned, 5, assigned)
+        rows.append(replace(row, subscribed=("orders",)))
+    return reconciled(described(type="Consumer", state="Reconciling", members=tuple(rows), group_epoch=5))
+
+
+def feeder(*log: tuple[Key, Value | None] | tuple[bytes, bytes], stable: int | None = None, leader: int = 1) -> Feeder:
     """A partition with one record per batch; `stable` is its last stable offset."""
 
     def list_offsets(call: Any) -> ListOffsetsResponse:
@@ -87,7 +126,16 @@ def feeder(*log: tuple[Key, Value | None], stable: int | None = None, leader: in
         first = call.request.topics[0].partitions[0].fetch_offset
         batches = [
             build_batch(
-                [Record(at, 0, encode_key(key), None if value is None else encode_value(value), ())], base_offset=at
+                [
+                    Record(
+                        at,
+                        0,
+                        key if isinstance(key, bytes) else encode_key(key),
+                        value if value is None or isinstance(value, bytes) else encode_value(value),
+                        (),
+                    )
+                ],
+                base_offset=at,
             )
             for at, (key, value) in enumerate(log)
             if first <= at < first + 2
@@ -97,7 +145,13 @@ def feeder(*log: tuple[Key, Value | None], stable: int | None = None, leader: in
         )
         return FetchResponse(responses=[FetchResponse.Topic(topic=TOPIC, partitions=[row])])
 
-    return Feeder({METADATA: metadata({TOPIC: {0: leader}}), LIST_OFFSETS: list_offsets, FETCH: fetch})
+    def topics(call: Any) -> MetadataResponse:
+        answer: MetadataResponse = metadata({TOPIC: {0: leader}, "orders": {0: leader}})(call)
+        for topic in answer.topics:
+            topic.topic_id = TOPIC_ID
+        return answer
+
+    return Feeder({METADATA: topics, LIST_OFFSETS: list_offsets, FETCH: fetch})
 
 
 def facts_of(fed: Feeder, group: GroupDescription, most_bytes: int = 1 << 20) -> tuple[GroupDescription, GroupFacts]:
@@ -198,3 +252,21 @@ def test_without_the_permission_the_reason_names_it() -> None:
     assert "not authorised for READ on topic __consumer_offsets" in (facts.missing or "")
     found = with_facts(described(), facts)
     assert (found.committed_at, found.generation, found.offsets_partition) == ({}, None, 0)
+
+
+def test_what_members_have_been_told_to_give_up_is_stored() -> None:
+    """Two members are behind, so that the description does not show which of them has what is missing."""
+    group = behind(("a", 4, [0]), ("b", 4, [1]), ("c", 3, [2]))
+    log = [
+        current("a", 4, [0, 3], []),
+        current("a", 4, [0], [3]),
+        current("b", 4, [1, 9], [4]),
+        current("c", 2, [2], [5]),
+    ]
+    found, _ = facts_of(feeder(*log, commit(7, 100)), group)
+    assert [(row.phase, row.revoking) for row in found.members] == [
+        ("revoking", (GroupPartitions("orders", (3,)),)),
+        ("reconciling", ()),  # the stored assignment is not that of the description
+        ("reconciling", ()),  # the stored epoch is not
+    ]
+    assert found.committed_at == {ORDERS: 100}

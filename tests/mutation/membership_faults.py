@@ -126,4 +126,16 @@ MEMBERSHIP_FAULTS = (
         "        if self._protocol is RebalanceProtocol.COOPERATIVE and self._assignor.name != _TRUSTED:\n",
         "        if False:\n",
     ),
+    _fault(
+        "a close waits for brokers that cannot be reached",
+        "consumer/group/member.py",
+        " or self._network.unreached_ms(now_ms) >= _OUT_OF_REACH_MS",
+        "",
+    ),
+    _fault(
+        "a close gives up while the broker restarts",
+        "consumer/group/member.py",
+        " >= _OUT_OF_REACH_MS",
+        " >= 0",
+    ),
 )

@@ -93,9 +93,9 @@ def consume(
 
     With --schema-registry, bytes that name a schema (a zero byte and its id in front, or a GUID in a header) become JSON:
     Avro in the JSON encoding of its specification, Protobuf in proto3 JSON, JSON Schema as it is. At a record that cannot
-    be decoded the command ends with exit code 1, after the records before it; it names partition and offset. User and
-    TLS files of the registry are settings of the context: schema.registry.basic.auth.user.info,
-    schema.registry.ssl.ca.location.
+    be decoded the command ends with exit code 1, after the records before it; it names partition and offset. User, token
+    and TLS files of the registry are settings of the context: schema.registry.basic.auth.user.info,
+    schema.registry.bearer.auth.token, schema.registry.ssl.ca.location.
 
     JSON keys: topic, partition, offset, timestamp, timestamp_type, key, value, headers. A key or value that is not
     UTF-8 is in key_base64 or value_base64.

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kgctl import Consumer, TopicPartition
+from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
+from kgctl.commands.records.offset_commits import CommitPolicy, OffsetCommits, When
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.consuming import committed, filled, more, rows, state, written
@@ -80,6 +83,20 @@ def test_records_that_a_rebalance_takes_before_their_commit_are_printed_once(kgc
         first.interrupt()
         assert first.wait()[0] == 0
     assert sorted(first.seen) == sorted(set().union(*(written(stem) for stem in "pqrs")))
+
+
+@pytest.mark.parametrize("when", [When.BEFORE, When.AFTER])
+def test_no_older_offset_follows_a_commit(kgctl: Kgctl, when: When) -> None:
+    """Where reading starts is due to be committed when the first batch arrives, whose commit is newer."""
+    partition, group = TopicPartition(filled(kgctl), 0), fresh("g")
+    with Consumer(bootstrap_servers=kgctl.bootstrap, group_id=group, enable_auto_commit=False) as consumer:
+        consumer.assign([partition])
+        commits = OffsetCommits(consumer, CommitPolicy(when), is_member=False, notice=pytest.fail)
+        commits.start(partition, 2)
+        commits.commit_now({partition: 7}, 30.0, lambda: None)
+        commits.commit_if_due()
+        commits.commit_all(30.0)
+        assert consumer.committed([partition]) == {partition: OffsetAndMetadata(7)}
 
 
 def test_with_commit_sync_each_printed_batch_is_committed(kgctl: Kgctl) -> None:

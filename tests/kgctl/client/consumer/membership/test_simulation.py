@@ -79,7 +79,7 @@ def test_the_judge_sees_a_commit_of_records_that_are_not_processed(monkeypatch: 
         advance(self, now_ms)
 
     monkeypatch.setattr(Commits, "advance", eager)
-    assert "records are processed" in _fails(range(20, 300))
+    assert "records are processed" in _fails(range(160, 300))
 
 
 def test_the_judge_sees_a_member_without_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:

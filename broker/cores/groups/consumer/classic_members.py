@@ -205,10 +205,12 @@ def _heartbeat(step: Step, group: ConsumerGroup, request: HeartbeatRequest) -> E
     """Raises Refused."""
     member = _member(group, request)
     _renew_session(step, group, member)
-    state, is_behind = member.current.state, member.current.member_epoch < group.generation
-    if not is_behind and state == MemberState.UNRELEASED_PARTITIONS:
-        is_behind = not group.is_waiting(member)
-    if is_behind or state == MemberState.UNREVOKED_PARTITIONS:
+    current = member.current
+    # That of a member that has to give up partitions is always smaller.
+    is_due = current.member_epoch < group.generation
+    if not is_due and current.state == MemberState.UNRELEASED_PARTITIONS:
+        is_due = not group.is_waiting(member)
+    if is_due:
         _await_join(step, group, member)
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE

@@ -35,6 +35,12 @@ def world() -> World:
     return world
 
 
+def id_of(world: World, topic: str = "orders") -> bytes:
+    topic_id = world.topic_id(topic)
+    assert topic_id is not None
+    return topic_id
+
+
 def mixed(world: World, *classic: Classic, consumers: tuple[str, ...] = ("c",), rounds: int = 8) -> list[Client]:
     """Turns of all until the group is Stable."""
     clients = []
@@ -261,7 +267,7 @@ def test_a_member_must_join_within_its_rebalance_timeout_of_the_first_time_that_
 
 def test_a_member_must_sync_within_its_rebalance_timeout(world: World) -> None:
     joined = world.answer(join("a", protocols=RANGE, session_timeout_ms=60_000), 4)
-    c = Client(world, "c", epoch=1, owned={world.topic_id("orders"): [0, 1, 2, 3]})
+    c = Client(world, "c", epoch=1, owned={id_of(world): [0, 1, 2, 3]})
     for _ in range(2):
         world.let_pass(29_999)
         c.beat()
@@ -291,6 +297,17 @@ def test_after_a_restart_a_member_goes_on_with_a_new_session(world: World) -> No
     world.start()
     assert found(world).members == before
     assert (one.beat(), world.answer(one.sync_request(), 5).error_code) == (0, 0)
+
+
+def test_a_member_that_changes_its_protocol_has_no_timers_of_the_former_one(world: World) -> None:
+    world.answer(join(group_instance_id="i", protocols=RANGE), 5)
+    [member_id] = found(world).members.keys() - {"c"}
+    c, changed = Client(world, "c", epoch=1), Client(world, member_id, fields={"instance_id": "i"})
+    c.owned = c.told = {id_of(world): [0, 1, 2, 3]}
+    for _ in range(4):
+        settle(changed, c, rounds=1)
+        world.let_pass(REBALANCE_MS // 2)
+    assert member_id in found(world).members
 
 
 # ---- LeaveGroup

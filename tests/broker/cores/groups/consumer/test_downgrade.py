@@ -12,7 +12,7 @@ from broker.cores.groups.events import Cause, EventType
 from broker.protocol.errors import ErrorCode
 from tests.broker.cores.groups.consumer.classic_clients import Classic, read, stable, subscription
 from tests.broker.cores.groups.consumer.clients import Client, found, kinds, settle
-from tests.broker.cores.groups.consumer.test_classic_members import mixed
+from tests.broker.cores.groups.consumer.test_classic_members import id_of, mixed
 from tests.broker.cores.groups.world import QUICK, World, commit, fetch_all, fetched, join, leave
 
 
@@ -129,6 +129,22 @@ def test_otherwise_it_stays_a_consumer_group(settings: dict[str, Any]) -> None:
     assert sorted(one.owned["orders"] + two.owned["orders"]) == [0, 1, 2, 3]
 
 
+def test_after_the_policy_has_changed_it_becomes_classic_when_a_member_goes_not_when_one_comes_back() -> None:
+    world = World(QUICK._replace(group_consumer_migration_policy="upgrade"), topics={"orders": 4})
+    settle(Client(world, "c"))
+    one, two = Classic(world, "one", instance="i"), Classic(world, "two")
+    [c] = mixed(world, one, two)
+    c.leave()
+    mixed(world, one, two, consumers=())
+    world.settings = QUICK
+    world.start()
+    again = Classic(world, "again", instance="i")
+    stable(again)
+    assert found(world).member_count == 2
+    two.leave()
+    assert list(classic_of(world).members) == [again.member_id]
+
+
 def test_a_group_without_any_member_stays_empty_until_one_joins(world: World) -> None:
     one = Classic(world, "one")
     mixed(world, one)
@@ -172,7 +188,7 @@ def test_a_classic_static_member_that_replaces_the_last_consumer_needs_no_rebala
 
 
 def test_a_classic_static_member_may_replace_a_consumer_among_others(world: World) -> None:
-    c, s = Client(world, "c", epoch=1, owned={world.topic_id("orders"): [0, 1, 2, 3]}), Client(world, "s1")
+    c, s = Client(world, "c", epoch=1, owned={id_of(world): [0, 1, 2, 3]}), Client(world, "s1")
     s.fields = {"instance_id": "s"}
     settle(s, c)
     again = Classic(world, "again", instance="s")

@@ -98,6 +98,12 @@ GROUP_EVENTS = Table(
         Column("tombstone", "boolean", "true: the group was deleted"),
         Column("members", f"array<{MEMBER_DDL}>", "the members with their assignments"),
         Column("value_version", "smallint", "the version of the record's value"),
+        Column(
+            "content",
+            "string",
+            "the value of a record of a consumer or share group as JSON, as `kgctl consume --decode offsets --json` shows it: "
+            "subscriptions, targets, what members own and must give up; null: none, or not known",
+        ),
         *_LOG,
     ),
     day_of="log_ts",

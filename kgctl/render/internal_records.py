@@ -22,6 +22,8 @@ TOPICS = {OFFSETS: offsets_topic.TOPIC, TRANSACTIONS: transaction_log.TOPIC, EVE
 # What a record is, its key, and its value; None for a value that deletes the key.
 Decoded: TypeAlias = "tuple[str, dict[str, Any], Any]"
 UNKNOWN = "unknown"
+# The key of a value that cannot be decoded.
+UNREAD = "value_base64"
 
 
 def decoded_as(kind: str, *, as_json: bool) -> RecordFormat:
@@ -49,7 +51,7 @@ def _safely(decode: Callable[[Record], Decoded], record: Record) -> Decoded:
         return decode(record)
     except (DecodeError, ValueError) as error:
         key = {"key_base64": _base64(record.key), "problem": str(error)}
-        return UNKNOWN, key, None if record.value is None else {"value_base64": _base64(record.value)}
+        return UNKNOWN, key, None if record.value is None else {UNREAD: _base64(record.value)}
 
 
 def _json_line(partition: TopicPartition, record: Record, decoded: Decoded) -> str:
@@ -114,7 +116,7 @@ def _offsets(record: Record) -> Decoded:
     if value is None:
         return kind, _fields(message), None
     content = decode_newer_value(data, value)
-    return kind, _fields(message), {"value_base64": _base64(value)} if content is None else _fields(content)
+    return kind, _fields(message), {UNREAD: _base64(value)} if content is None else _fields(content)
 
 
 def _group(value: bytes) -> dict[str, Any]:

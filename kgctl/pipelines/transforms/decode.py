@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 from broker.protocol.offsets_topic import OffsetCommitValue
 from kgctl.pipelines import schemas
 from kgctl.pipelines.transforms import wire
-from kgctl.pipelines.transforms.group_values import is_group_value, read_group
+from kgctl.pipelines.transforms.group_values import is_group_value, read_group, read_newer
 from kgctl.pipelines.transforms.key_kinds import GROUP_METADATA_KEY, KEY_KINDS, OFFSET_COMMIT_KEYS
 from kgctl.pipelines.transforms.wire import Step
 
@@ -86,8 +86,8 @@ def commits(decoded: DataFrame) -> DataFrame:
 def group_events(decoded: DataFrame) -> DataFrame:
     """The rows of schemas.GROUP_EVENTS.
 
-    For newer group types a row has the kind of the record, the epoch if the value begins with one, and the member if the
-    key names one.
+    For newer group types a row has the kind of the record, the epoch if the value begins with one, the member if the key
+    names one, and the whole value as JSON.
     """
     is_classic = f.col("key_version") == GROUP_METADATA_KEY
     rows = decoded.where(f.col("kind") == GROUP).withColumn("_value", read_group(f.when(is_classic, f.col("value"))))
@@ -106,6 +106,7 @@ def group_events(decoded: DataFrame) -> DataFrame:
         .otherwise(f.col("_value.members"))
         .alias("members"),
         f.col("value_version").cast("smallint").alias("value_version"),
+        read_newer(f.when(~is_classic, f.col("key")), f.col("value")).alias("content"),
         *_log_columns(),
     )
     return rows.select(*schemas.GROUP_EVENTS.column_names)

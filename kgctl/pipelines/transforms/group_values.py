@@ -1,7 +1,11 @@
-"""The value of a group metadata record: an SQL expression validates it, a Python function decodes these few rows."""
+"""The value of a group metadata record: an SQL expression validates it, a Python function decodes these few rows.
+
+The values of newer group types become JSON, as `kgctl consume` shows them.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import TypeAlias
 
 from pyspark.sql import Column
@@ -9,10 +13,12 @@ from pyspark.sql import functions as f
 
 from broker.protocol.codec import DecodeError
 from broker.protocol.consumer_protocol import PROTOCOL_TYPE, decode_assignment
-from broker.protocol.offsets_topic import GroupMetadataValue, decode_group_value
+from broker.protocol.offsets_topic import TOPIC, GroupMetadataValue, decode_group_value
+from broker.protocol.record_batch import Record
 from kgctl.pipelines import schemas
 from kgctl.pipelines.transforms import wire
 from kgctl.pipelines.transforms.wire import Step
+from kgctl.render.internal_records import UNREAD, decoded
 
 GROUP_DDL = (
     "protocol_type string, generation int, protocol string, leader string, state_ms bigint, "
@@ -55,6 +61,18 @@ def is_group_value(value: Column, version: Column) -> Column:
 def read_group(value: Column) -> Column:
     """A struct of GROUP_DDL. `value` must satisfy `is_group_value` or be null. Only consumers have assignments."""
     return f.udf(_group, returnType=GROUP_DDL, useArrow=True)(value)
+
+
+def read_newer(key: Column, value: Column) -> Column:
+    """The value of a record of a consumer or share group as JSON; null for other kinds, tombstones and what cannot be read."""
+    return f.udf(_newer, returnType="string", useArrow=True)(key, value)
+
+
+def _newer(key: bytes | None, value: bytes | None) -> str | None:
+    if key is None or value is None:
+        return None
+    found = decoded(TOPIC, Record(0, 0, bytes(key), bytes(value), ()))
+    return None if found is None or UNREAD in found[2] else json.dumps(found[2], separators=(",", ":"))
 
 
 def _header_steps(version: int) -> list[Step]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +13,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from broker.protocol.newer_group_records import (
+    ConsumerGroupMember,
+    CurrentAssignment,
+    TopicPartitions,
+    encode_newer_key,
+    encode_newer_value,
+)
 from broker.protocol.offsets_topic import GroupMetadataKey, OffsetCommitKey, encode_key
+from broker.protocol.share_group_records import ShareGroupMetadata
+from broker.protocol.wire_types import Message
 from kgctl.pipelines import schemas
 from kgctl.pipelines.transforms import decode
 from kgctl.pipelines.transforms.key_kinds import KEY_KINDS
@@ -167,6 +177,36 @@ def test_values_encoded_by_hand_are_decoded(decoded: Decoded) -> None:
 def test_malformed_commits_go_to_quarantine_with_the_reason(decoded: Decoded) -> None:
     rows = [decoded.bad[len(GOLDEN) + number] for number in range(len(MALFORMED))]
     assert [(row.key, row.value.hex(), row.reason) for row in rows] == [(COMMIT_KEY, *wanted) for wanted in MALFORMED]
+
+
+def test_values_of_consumer_and_share_groups_are_json(spark: SparkSession) -> None:
+    places = [TopicPartitions(topic_id=bytes(16), partitions=[1, 2])]
+    member = ConsumerGroupMember(
+        instance_id="i",
+        rack_id=None,
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=["orders"],
+        subscribed_topic_regex="o.*",
+        rebalance_timeout_ms=7,
+        server_assignor="uniform",
+    )
+    current = CurrentAssignment(
+        member_epoch=4, previous_member_epoch=3, state=1, assigned_partitions=[], partitions_pending_revocation=places
+    )
+    share = ShareGroupMetadata(epoch=9, metadata_hash=1)
+    values: list[tuple[int, Message]] = [(5, member), (8, current), (11, share)]
+    records = [(encode_newer_key(kind, "g", "m"), encode_newer_value(value)) for kind, value in values]
+    broken = (encode_newer_key(8, "g", "m"), records[1][1][:-1])
+    rows = decode.group_events(decode.decode(frame(spark, [*records, broken, (records[0][0], None)]))).collect()
+    found = [
+        None if row.content is None else json.loads(row.content) for row in sorted(rows, key=lambda r: r.log_offset)
+    ]
+    assert (found[0]["subscribed_topic_names"], found[0]["subscribed_topic_regex"]) == (["orders"], "o.*")
+    pending = [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": [1, 2]}]
+    assert (found[1]["member_epoch"], found[1]["partitions_pending_revocation"]) == (4, pending)
+    assert found[2]["epoch"] == 9
+    assert found[3:] == [None, None]
 
 
 def test_tables_without_rows_have_their_schemas(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from tests.harness import ROOT
 from tests.mutation.assignor_faults import ASSIGNOR_FAULTS
 from tests.mutation.consumer_group_faults import CONSUMER_GROUP_FAULTS
 from tests.mutation.consumer_world_faults import CONSUMER_WORLD_FAULTS
+from tests.mutation.epoch_membership_faults import EPOCH_MEMBERSHIP_FAULTS
 from tests.mutation.faults import FAULTS as BROKER_FAULTS
 from tests.mutation.faults import Fault
 from tests.mutation.fetching_faults import FETCHING_FAULTS
@@ -34,6 +35,7 @@ FAULTS = (
     + ASSIGNOR_FAULTS
     + CONSUMER_GROUP_FAULTS
     + CONSUMER_WORLD_FAULTS
+    + EPOCH_MEMBERSHIP_FAULTS
     + FETCHING_FAULTS
     + MEMBERSHIP_FAULTS
     + PRODUCER_FAULTS

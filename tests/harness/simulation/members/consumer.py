@@ -48,6 +48,7 @@ class MemberProfile(NamedTuple):
     assignors: tuple[str, ...]
     is_cooperative: bool
     mode: str  # auto, sync, async
+    protocol: str = "classic"
 
 
 class Wait(NamedTuple):
@@ -86,6 +87,10 @@ class Member(RebalanceListener):
         return self.alive and self.member.state is MemberState.STABLE and self.member.is_idle
 
     @property
+    def subscribed(self) -> set[str]:
+        return {"orders", "more"} if self._wants_more else {"orders"}
+
+    @property
     def member_id(self) -> str:
         return self.member.group_metadata.member_id
 
@@ -120,6 +125,7 @@ class Member(RebalanceListener):
                 request_timeout_ms=REQUEST_TIMEOUT_MS,
                 auto_commit=profile.mode == "auto",
                 auto_commit_interval_ms=1_000,
+                protocol=profile.protocol,
             ),
             load_assignors(profile.assignors),
             self._random,
@@ -304,8 +310,8 @@ class Member(RebalanceListener):
         if isinstance(error, FencedInstance):
             self._stop(Phase.FENCED)
             return False
-        is_full = isinstance(error, BrokerError) and error.code == ErrorCode.GROUP_MAX_SIZE_REACHED
-        ensure(is_full, f"{self.name} raises {error!r}")
+        refusals = (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNRELEASED_INSTANCE_ID)
+        ensure(isinstance(error, BrokerError) and error.code in refusals, f"{self.name} raises {error!r}")
         return True
 
     # ---- records -----------------------------------------------------------------------------------------------------
@@ -387,11 +393,13 @@ class Member(RebalanceListener):
     # ---- own state ---------------------------------------------------------------------------------------------------
 
     def _subscribe(self) -> None:
-        if self.profile.mode == "async":
-            pattern = re.compile("orders|more" if self._wants_more else "orders")
-            self._subscription.subscribe_pattern(pattern, self)
+        pattern = "|".join(sorted(self.subscribed))
+        if self.profile.mode != "async":
+            self._subscription.subscribe(self.subscribed, self)
+        elif self.profile.protocol == "consumer":
+            self._subscription.subscribe_broker_pattern(pattern, self)
         else:
-            self._subscription.subscribe(["orders", "more"] if self._wants_more else ["orders"], self)
+            self._subscription.subscribe_pattern(re.compile(pattern), self)
         self.member.subscription_changed(self._world.now_ms)
 
     def _resubscribe(self) -> None:

@@ -15,19 +15,40 @@ if TYPE_CHECKING:
     from tests.harness.simulation.members.consumer import Member
 
 
-class MemberJudge(Judge):
+class RecordsJudge(Judge):
+    """No record is lost: who reads a partition begins where every record before has been processed."""
+
+    _processed: dict[tuple[str, TopicPartition], int]
+
+    def restarted(self) -> None:
+        if not hasattr(self, "_processed"):
+            self._processed = {}
+            self.rebalances = self.records = 0
+        super().restarted()
+
+    def begins(self, member: Member, partition: TopicPartition, offset: int, what: str) -> None:
+        """A member reads from here: every record before has been processed."""
+        done = self._processed.get((member.profile.group_id, partition), 0)
+        ensure(offset <= done, f"{member.name} {what} {partition} from {offset}, but only {done} records are processed")
+
+    def processed(self, member: Member, partition: TopicPartition, first: int, end: int) -> None:
+        self.begins(member, partition, first, "processes")
+        key = member.profile.group_id, partition
+        self._processed[key] = max(self._processed.get(key, 0), end)
+        self.records += end - first
+
+
+class MemberJudge(RecordsJudge):
     """In place of the shares of model members, it reads the assignments that real leaders make."""
 
     _shares: dict[tuple[Life, int, str], frozenset[TopicPartition]]
     _holders: dict[tuple[Life, int, TopicPartition], str]
     _claims: dict[tuple[Life, int, TopicPartition], str]
-    _processed: dict[tuple[str, TopicPartition], int]
     _joined: dict[tuple[str, int], Life]  # a member may learn its assignment after its group was deleted
 
     def restarted(self) -> None:
         if not hasattr(self, "_shares"):
-            self._shares, self._holders, self._claims, self._processed, self._joined = {}, {}, {}, {}, {}
-            self.rebalances = self.records = 0
+            self._shares, self._holders, self._claims, self._joined = {}, {}, {}, {}
         super().restarted()
 
     def _judge_join(self, life: Life, response: Any) -> None:
@@ -59,14 +80,3 @@ class MemberJudge(Judge):
         for partition in owned:
             claim = self._claims.setdefault((life, generation, partition), owner)
             ensure(claim == owner, f"{claim} and {owner} own {partition} in generation {generation}")
-
-    def begins(self, member: Member, partition: TopicPartition, offset: int, what: str) -> None:
-        """A member reads from here: every record before has been processed."""
-        done = self._processed.get((member.profile.group_id, partition), 0)
-        ensure(offset <= done, f"{member.name} {what} {partition} from {offset}, but only {done} records are processed")
-
-    def processed(self, member: Member, partition: TopicPartition, first: int, end: int) -> None:
-        self.begins(member, partition, first, "processes")
-        key = member.profile.group_id, partition
-        self._processed[key] = max(self._processed.get(key, 0), end)
-        self.records += end - first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from broker.protocol.api_keys import APIS
@@ -10,6 +10,10 @@ from broker.protocol.codec import decode
 from broker.protocol.errors import ErrorCode
 from broker.protocol.frames import decode_request_header, response_frame
 from broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from broker.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from broker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -119,7 +123,7 @@ class Wires:
             del self._open[number]
             self._network.lost(number, Refused("the broker is not running"), self.world.now_ms)
         else:
-            self._open[number] = Wire(self, number, Link(self.world, self))  # type: ignore[arg-type]
+            self._open[number] = Wire(self, number, self.world.connect(self))
             self._network.connected(number, self.world.now_ms)
         self._changed()
 
@@ -176,22 +180,26 @@ def moved(request: Any) -> Message:
         )
     if isinstance(request, LeaveGroupRequest):
         return LeaveGroupResponse(error_code=code)
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        return ConsumerGroupHeartbeatResponse(error_code=code)
     assert isinstance(request, HeartbeatRequest)
     return HeartbeatResponse(error_code=code)
 
 
-def metadata(request: MetadataRequest, partitions: dict[str, int]) -> MetadataResponse:
+def metadata(
+    request: MetadataRequest, partitions: Mapping[str, int], topic_id: Callable[[str], bytes | None]
+) -> MetadataResponse:
     names = partitions if request.topics is None else [topic.name or "" for topic in request.topics]
     return MetadataResponse(
         brokers=[MetadataResponse.Broker(node_id=NODE, host="broker", port=9092, rack=None)],
         controller_id=NODE,
         cluster_id="simulated",
-        topics=[_topic(name, partitions.get(name)) for name in names],
+        topics=[_topic(name, partitions.get(name), topic_id(name)) for name in names],
     )
 
 
-def _topic(name: str, count: int | None) -> MetadataResponse.Topic:
-    if count is None:
+def _topic(name: str, count: int | None, topic_id: bytes | None) -> MetadataResponse.Topic:
+    if count is None or topic_id is None:
         return MetadataResponse.Topic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partitions=[])
     rows = [
         MetadataResponse.Partition(
@@ -199,4 +207,4 @@ def _topic(name: str, count: int | None) -> MetadataResponse.Topic:
         )
         for number in range(count)
     ]
-    return MetadataResponse.Topic(name=name, topic_id=name.encode().ljust(16, b"\1")[:16], partitions=rows)
+    return MetadataResponse.Topic(name=name, topic_id=topic_id, partitions=rows)

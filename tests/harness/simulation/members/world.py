@@ -16,7 +16,8 @@ from kgctl.model.topic_partition import TopicPartition
 from tests.harness.simulation.clock import MS, SECOND
 from tests.harness.simulation.members.consumer import Member, MemberProfile
 from tests.harness.simulation.members.judge import MemberJudge
-from tests.harness.simulation.members.wire import coordinator, metadata, moved, versions
+from tests.harness.simulation.members.wire import Wires, coordinator, metadata, moved, versions
+from tests.harness.simulation.network import Link
 from tests.harness.simulation.world import Outcome, World
 
 if TYPE_CHECKING:
@@ -54,13 +55,20 @@ class MemberWorld(World):
         if isinstance(request, ApiVersionsRequest):
             return versions()
         if isinstance(request, MetadataRequest):
-            return metadata(request, self.topics)
+            return metadata(request, self.topics, self.topic_id)
         if isinstance(request, FindCoordinatorRequest):
             return coordinator(request, version, ErrorCode.COORDINATOR_NOT_AVAILABLE if self._is_unsettled() else 0)
         return moved(request)
 
     def partition_count(self, topic: str) -> int | None:
         return self.topics.get(topic)
+
+    def topic_id(self, topic: str) -> bytes | None:
+        return topic.encode().ljust(16, b"\1")[:16]
+
+    def connect(self, wires: Wires) -> Link:
+        """Make a connection of a client."""
+        return Link(self, wires)  # type: ignore[arg-type]
 
     def is_moved(self) -> bool:
         """Whether the broker denies that it is the coordinator."""

@@ -29,10 +29,8 @@ class HeartbeatContents:
         return any(self._said.get(name) != value for name, value in self._subscribed().items())
 
     def request(self, member_id: str, epoch: int, owned: TopicIds) -> ConsumerGroupHeartbeatRequest:
-        """The next heartbeat; epoch 0 joins."""
+        """The next heartbeat; epoch 0 joins, for which `forget` comes first."""
         settings = self._settings
-        if epoch == 0:
-            self.forget()
         facts = {
             "rack_id": settings.client_rack,
             "rebalance_timeout_ms": settings.max_poll_interval_ms,

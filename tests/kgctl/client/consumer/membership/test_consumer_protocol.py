@@ -257,6 +257,9 @@ def test_heartbeats_survive_any_number_of_failures() -> None:
     for _ in range(100):
         one.sleep_polling(INTERVAL_MS)
         beat(one, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    wake_ms = one.member.wake_at_ms()
+    assert wake_ms is not None
+    assert wake_ms <= one.script.now_ms + 2_000
     one.sleep_polling(2_000)
     assert beat(one, 1).member_epoch == 1
     assert one.listener.calls == []
@@ -282,6 +285,21 @@ def test_who_does_not_poll_leaves_and_joins_again() -> None:
     one.poll()
     assert one.listener.calls == [("lost", (TP0, TP1))]
     assert beat(one, 3, [TP0]).member_epoch == 0
+
+
+def test_an_answer_to_an_earlier_membership_changes_nothing() -> None:
+    one = joined(replace(CALM, max_poll_interval_ms=8_000))
+    one.sleep(INTERVAL_MS)
+    one.sleep(3_000)
+    one.poll()
+    late, leave, _ = one.script.requests(ConsumerGroupHeartbeatRequest)
+    assert leave.message.member_epoch == -1
+    one.script.answer(late, ConsumerGroupHeartbeatResponse(error_code=ErrorCode.FENCED_MEMBER_EPOCH))
+    one.script.answer(leave, ConsumerGroupHeartbeatResponse(member_epoch=-1))
+    one.poll()
+    assert beat(one, 3, [TP0]).member_epoch == 0
+    one.poll()
+    assert one.subscription.assigned == {TP0}
 
 
 def raise_of(one: Play) -> None:

@@ -34,7 +34,7 @@ CONSUMER_GROUP_FAULTS = (
     _fault(
         "a target that is the same in another order is stored again",
         "target",
-        "if stored is None or not _is_same(target, stored):",
+        "if stored is None or not is_same(target, stored):",
         "if stored is None or list(target.items()) != list(stored.items()):",
     ),
     _fault(

@@ -93,7 +93,7 @@ CONSUMER_WORLD_FAULTS = (
     _fault(
         "topics that change do not change the assignment",
         "advance.py",
-        "is_bumped or hashed != group.metadata_hash",
+        "is_bumped or (is_outdated and hashed != group.metadata_hash)",
         "is_bumped",
     ),
     _fault(
@@ -105,7 +105,7 @@ CONSUMER_WORLD_FAULTS = (
     _fault(
         "targets of other members are not stored",
         "target.py",
-        "        if stored is None or not _is_same(target, stored):\n",
+        "        if stored is None or not is_same(target, stored):\n",
         "        if stored is None:\n",
     ),
     _fault(

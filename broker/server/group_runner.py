@@ -78,9 +78,10 @@ class GroupRunner:
             coordinator, self.runner, self._stored, self._append_rows, loop, wall_ms, expiry_interval_ms
         )
 
-    def states(self) -> Counter[str]:
-        """How many groups are in each state."""
-        return Counter(group.state_name for group in self.coordinator.hard_state().groups.values())
+    def states(self) -> Counter[tuple[str, str]]:
+        """How many groups of each type are in each state."""
+        groups = self.coordinator.hard_state().groups.values()
+        return Counter((group.TYPE, group.state_name) for group in groups)
 
     def __len__(self) -> int:
         """How many requests wait for an answer of the core."""

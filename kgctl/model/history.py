@@ -8,7 +8,7 @@ from broker.light_dataclasses import dataclass, replace
 from kgctl.model.groups import TopicPartitions
 
 STARTED, STABLE, EMPTY = "rebalance_started", "stable", "empty"
-REPLACED, DELETED = "member_replaced", "deleted"
+REPLACED, FENCED, DELETED = "member_replaced", "member_fenced", "deleted"
 # How a rebalance ended that has no end event: see `end_of_unfinished`.
 SUPERSEDED, INTERRUPTED = "superseded", "interrupted"
 # Why a member left that sent no heartbeat.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgctl.model.cluster_view import ClusterEvent, EventKind
-from kgctl.model.history import DELETED, EMPTY, REPLACED, STABLE, GroupEventRow
+from kgctl.model.history import DELETED, EMPTY, FENCED, REPLACED, STABLE, GroupEventRow
 from kgctl.model.watched import Outcome, Rebalance
 from kgctl.watch.figures import counted, span
 from kgctl.watch.restarts import RESTARTED, client_of
@@ -22,6 +22,8 @@ def of_history(row: GroupEventRow) -> ClusterEvent | None:
     if row.event == REPLACED:
         text = f"{_named(row.joined, row.joined_count)} came back under a new id"
         return ClusterEvent(row.timestamp, EventKind.MEMBER, row.group, text)
+    if row.event == FENCED:
+        return ClusterEvent(row.timestamp, EventKind.MEMBER, row.group, f"fenced: {row.reason}")
     if row.event not in (STABLE, EMPTY) or (row.cause == RESTARTED and not row.joined_count and not row.left_count):
         return None
     seconds = ((row.prepare_ms or 0) + (row.complete_ms or 0)) / 1000 if row.prepare_ms is not None else None

@@ -10,10 +10,12 @@ from confluent_kafka import Consumer
 
 
 @contextmanager
-def running_consumer(bootstrap: str | None, group: str, topic: str) -> Iterator[None]:
+def running_consumer(bootstrap: str | None, group: str, topic: str, *, protocol: str = "classic") -> Iterator[None]:
     """Owns partitions when the block begins; commits nothing."""
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
-    consumer = Consumer({**settings, "session.timeout.ms": 6000, "heartbeat.interval.ms": 500})
+    if protocol == "classic":
+        settings |= {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
+    consumer = Consumer({**settings, "group.protocol": protocol})
     consumer.subscribe([topic])
     is_done, owns = threading.Event(), threading.Event()
 

@@ -31,6 +31,7 @@ class EventType(Enum):
     STABLE = "stable"
     MEMBER_REPLACED = "member_replaced"
     EMPTY = "empty"
+    MEMBER_FENCED = "member_fenced"
     DELETED = "deleted"
 
 
@@ -43,6 +44,7 @@ class Cause(Enum):
     SYNC_TIMED_OUT = "sync timed out"
     REBALANCE_TIMED_OUT = "rebalance timed out"
     SUBSCRIPTION_CHANGED = "subscription changed"
+    TOPICS_CHANGED = "topics changed"
     REQUESTED_BY_ADMIN = "requested by an admin"
     GROUP_DELETED = "group deleted"
 

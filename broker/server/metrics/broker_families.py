@@ -118,9 +118,9 @@ class BrokerFamilies:
 
     def _groups(self) -> Iterator[Metric]:
         runner = self._resources.groups
-        states = GaugeMetricFamily("kgctl_groups", "Groups by state.", labels=["state"])
-        for state, count in sorted(runner.states().items()):
-            states.add_metric([state], count)
+        states = GaugeMetricFamily("kgctl_groups", "Groups by type and state.", labels=["type", "state"])
+        for labels, count in sorted(runner.states().items()):
+            states.add_metric(labels, count)
         yield states
         yield CounterMetricFamily("kgctl_group_rebalances", "Rebalances that began.", runner.rebalances)
         yield GaugeMetricFamily("kgctl_group_requests_waiting", "Requests about groups that wait.", len(runner))

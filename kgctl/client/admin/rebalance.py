@@ -16,7 +16,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, Precondition, Timed
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.changes import DONE, EVICTION, FAILED, GONE, JOINED, REJOINED, TRIGGER, MemberChange, RebalanceRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, GroupDescription, MemberRow, TopicPartitions
+from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, MemberRow, TopicPartitions
 
 POLL_S = 0.05
 # Without generations, the first Stable state may have only some of the evicted members; the others join within this time.
@@ -26,8 +26,8 @@ SETTLE_S = 10.0
 def plan_rebalance(cluster: Cluster, group: str, *, evict: bool = False) -> Steps[list[RebalanceRow]]:
     """A row for each member that would rejoin.
 
-    Raises NotFound if the group does not exist. Raises Precondition if it has no members, is not a classic group, or if
-    its coordinator can only evict and `evict` is false.
+    Raises NotFound if the group does not exist. Raises Precondition if it has no members, is neither a classic nor a
+    consumer group, or if its coordinator can only evict and `evict` is false.
     """
     (found,) = (yield from _plans(cluster, [group], evict=evict)).values()
     if isinstance(found, KgctlError):
@@ -40,13 +40,13 @@ def plan_rebalances(
 ) -> Steps[list[RebalanceRow]]:
     """The same for many groups: one that cannot be rebalanced is a row without a member, with its error.
 
-    With `known_only`, groups without members are left out.
+    With `known_only`, groups without members are left out, and those that only their members can rebalance.
     """
     rows: list[RebalanceRow] = []
     for group, found in (yield from _plans(cluster, groups, evict=evict)).items():
         if not isinstance(found, KgctlError):
             rows += found
-        elif not (known_only and isinstance(found, _NoMembers)):
+        elif not (known_only and isinstance(found, _NoMembers | _OnlyByMembers)):
             row = RebalanceRow(group, "", None, None, None, EVICTION if evict else TRIGGER)
             rows.append(replace(row, status=FAILED, error=found.as_row()))
     return rows
@@ -158,6 +158,12 @@ def _plans(
             plans[group.group] = node
             continue
         offers_trigger = cluster.range_of(node.endpoint, TriggerRebalanceRequest.API_KEY) is not None
+        if not offers_trigger and group.type != CLASSIC:
+            plans[group.group] = _OnlyByMembers(
+                f"The coordinator of group '{group.group}' cannot trigger a rebalance, and it evicts no members of the "
+                "consumer protocol (KIP-848). Restart a member instead."
+            )
+            continue
         if not (offers_trigger or evict):
             plans[group.group] = Precondition(
                 f"The coordinator of group '{group.group}' cannot trigger a rebalance without evicting members. "
@@ -174,14 +180,20 @@ def _plans(
 def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
     if group.error:
         raise from_row(group.error)
-    if group.type != CLASSIC:
-        raise Precondition(f"Group '{group.group}' is not a classic group: its coordinator rebalances automatically.")
+    if group.type not in (CLASSIC, CONSUMER):
+        raise Precondition(
+            f"Group '{group.group}' is a {(group.type or 'unknown').lower()} group: its coordinator assigns partitions without rebalances."
+        )
     if group.state in ("Empty", "Dead"):
         raise _has_no_members(group.group)
 
 
 class _NoMembers(Precondition):
     """No failure if the group was not named."""
+
+
+class _OnlyByMembers(Precondition):
+    """Members alone can cause a rebalance. No failure if the group was not named."""
 
 
 def _has_no_members(group: str) -> Precondition:

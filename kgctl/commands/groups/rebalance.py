@@ -18,7 +18,7 @@ from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import Settings, settings
 from kgctl.journal.making import of_rebalances
 from kgctl.model.changes import EVICTION, RebalanceRow
-from kgctl.model.groups import CLASSIC
+from kgctl.model.groups import CLASSIC, CONSUMER
 from kgctl.render import note
 from kgctl.watch.figures import counted
 
@@ -58,17 +58,18 @@ def rebalance(
 ) -> None:
     """Trigger a rebalance of groups.
 
-    On kgctl's own broker members rejoin and keep their ids. Other brokers have no such request: there, --evict removes
-    all members, and running consumers rejoin under new ids. With --wait, PARTITIONS and MOVED show how many partitions
-    each member had, has, gained and lost.
+    On kgctl's own broker members rejoin and keep their ids; in a consumer group (KIP-848), the assignor runs again, and
+    members keep all partitions that it leaves to them. Other brokers have no such request: there, --evict removes all
+    members of a classic group, and running consumers rejoin under new ids. With --wait, PARTITIONS and MOVED show how
+    many partitions each member had, has, gained and lost.
     """
-    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC,))
+    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC, CONSUMER))
     with settings(ctx).admin() as admin:
         plan = admin.plan_rebalances(selection.groups(admin), evict=evict, known_only=selection.is_listed)
         if selection.is_one and plan and plan[0].error:
             raise from_row(plan[0].error)
         if selection.is_listed and not plan:
-            raise NotFound("None of these groups has members to rebalance.")
+            raise NotFound("None of these groups has members that this command can rebalance.")
         rows = carry_out(
             settings(ctx),
             admin,

@@ -83,7 +83,7 @@ def test_requests_errors_traffic_groups_and_logs_are_counted(measured: RunningBr
     assert more("kgctl_topic_bytes", topic="t") > 0
     assert more("kgctl_fetch_sessions") == 1
     assert more("kgctl_group_rebalances_total") >= 1
-    assert after["kgctl_groups", (("state", "Stable"),)] == 1
+    assert after["kgctl_groups", (("state", "Stable"), ("type", "classic"))] == 1
     assert after["kgctl_topic_partitions", (("topic", "t"),)] == 2
     assert after["kgctl_connections", (("listener", "PLAINTEXT"),)] == 1
     buckets = [value for (name, _), value in after.items() if name == "kgctl_flush_seconds_bucket"]

@@ -46,6 +46,30 @@ def test_a_rebalance_that_is_awaited_shows_what_each_member_owns_before_and_afte
             assert "; 0 partitions moved." in table.stderr
 
 
+def test_a_consumer_group_gets_another_epoch_and_its_history_says_why(
+    cluster: Cluster, kgctl: Kgctl, topic: str
+) -> None:
+    group = fresh("g")
+    with running_consumer(kgctl.bootstrap, group, topic, protocol="consumer"):
+        if isinstance(cluster, ReferenceKafka):
+            refused = kgctl("groups", "rebalance", group, "--execute", "--evict")
+            assert refused.exit_code == 6
+            assert "cannot trigger a rebalance, and it evicts no members of the consumer protocol" in refused.stderr
+            assert kgctl("groups", "rebalance", "--match", group, "--execute", "--evict").exit_code == 5
+            return
+        (row,) = kgctl.rows("groups", "rebalance", group, "--execute", "--reason", "new racks")
+        assert (row["status"], row["method"]) == ("done", "trigger")
+        started = kgctl.rows("groups", "history", group, "--all")[-1]
+        shown = kgctl("groups", "history", group).stdout
+    assert (started["event"], started["cause"], started["reason"]) == (
+        "rebalance_started",
+        "requested by an admin",
+        "new racks",
+    )
+    assert started["generation"] == row["generation_before"] + 1
+    assert "requested by an admin (new racks)" in shown
+
+
 def test_groups_are_rebalanced_by_pattern_and_one_that_fails_does_not_stop_the_others(
     our_cluster: Cluster,
 ) -> None:

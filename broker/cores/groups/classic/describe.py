@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from broker.cores.groups.classic.group import ClassicGroup, find
 from broker.cores.groups.classic.member import Member
 from broker.cores.groups.classic.states import GroupState
@@ -70,7 +72,7 @@ def _not_found(group_id: str) -> str:
 
 
 def describe_group_details(step: Step, request: DescribeGroupDetailsRequest) -> None:
-    groups = [_details(group_id, find(step.groups, group_id), step.now_ms) for group_id in request.groups]
+    groups = [_details(step, group_id) for group_id in request.groups]
     if request.include_commits:
         for answered in groups:
             _add_commits(step, answered)
@@ -102,11 +104,17 @@ def _add_commits(step: Step, answered: DescribeGroupDetailsResponse.Group) -> No
         ]
 
 
-def _details(group_id: str, group: ClassicGroup | None, now_ms: int) -> DescribeGroupDetailsResponse.Group:
-    if group is None:
+def _details(step: Step, group_id: str) -> DescribeGroupDetailsResponse.Group:
+    group, now_ms = step.groups.get(group_id), step.now_ms
+    if group is not None and group.TYPE == "consumer":
+        described: DescribeGroupDetailsResponse.Group
+        described = import_module("broker.cores.groups.consumer.details").details(step, group)
+        return described
+    if not isinstance(group, ClassicGroup):
+        message = _not_found(group_id) if group is None else f"Group {group_id} is a {group.TYPE} group."
         return DescribeGroupDetailsResponse.Group(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=_not_found(group_id),
+            error_message=message,
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )

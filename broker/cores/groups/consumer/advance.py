@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.changes import note_joined
+from broker.cores.groups.consumer.changes import note_joined, note_topics
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
@@ -50,6 +50,8 @@ def advance(
         seen = topics.version, hashed
         if is_bumped or (is_outdated and hashed != group.metadata_hash):
             epoch += 1
+            if not is_bumped:
+                note_topics(group)
             records.append(GroupEpochRecord(group_id, epoch, hashed, wall_ms))
     if is_outdated:
         is_homogeneous = group.is_homogeneous_with(updated, member)
@@ -86,6 +88,7 @@ def store(step: Step, group: ConsumerGroup, member: ConsumerMember, records: lis
     stored = step.groups[group.group_id]
     assert isinstance(stored, ConsumerGroup)
     stored.seen = group.seen
+    stored.notes.fenced.discard(member.member_id)
     if is_new:
         note_joined(stored, member.member_id, replaced.member_id if replaced is not None else None)
     return stored

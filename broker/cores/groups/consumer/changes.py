@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from broker.cores.groups.consumer.event_notes import seen_topics, topic_changes
 from broker.cores.groups.consumer.group import ConsumerGroup
-from broker.cores.groups.events import ASSIGNMENT_CHARACTERS, Assignment, Cause, EventType, compact
+from broker.cores.groups.events import (
+    ASSIGNMENT_CHARACTERS,
+    REASON_CHARACTERS,
+    Assignment,
+    Cause,
+    EventType,
+    GroupEvent,
+    compact,
+)
 from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
@@ -20,17 +29,44 @@ def note_joined(group: ConsumerGroup, member_id: str, replaced_id: str | None) -
     if replaced_id is not None:
         pending.add_left(Cause.MEMBER_JOINED, _TAKEN_OVER, [replaced_id])
         group.was_replaced = True
-    pending.set_cause(Cause.MEMBER_JOINED, _TAKEN_OVER if replaced_id is not None else "")
+    note_cause(group, Cause.MEMBER_JOINED, _TAKEN_OVER if replaced_id is not None else "")
 
 
 def note_left(group: ConsumerGroup, member_id: str, cause: Cause, reason: str = "") -> None:
     group.pending_event.add_left(cause, reason, [member_id])
+    note_cause(group, cause, reason)
+
+
+def note_cause(group: ConsumerGroup, cause: Cause, reason: str) -> None:
+    """Why the group epoch grows in this step."""
     group.pending_event.set_cause(cause, reason)
+    group.notes.has_cause = True
+
+
+def note_topics(group: ConsumerGroup) -> None:
+    """The topics are no longer those of the present epoch; unless the epoch grows for another cause, it grows for this one."""
+    group.notes.has_topic_change = True
+
+
+def report_fenced(step: Step, group: ConsumerGroup, member_id: str, reason: str) -> None:
+    """Emit an event about a member that sends an epoch of the past or of the future: once, until a heartbeat of it is valid."""
+    if member_id in group.members and member_id not in group.notes.fenced:
+        group.notes.fenced.add(member_id)
+        reason = reason[:REASON_CHARACTERS]
+        kind, members = EventType.MEMBER_FENCED, group.member_count
+        step.events.append(GroupEvent(group.group_id, kind, None, reason, group.generation, step.wall_ms, members))
 
 
 def report(step: Step, group: ConsumerGroup, generation: int) -> None:
     """Emit the events of a step, before which the group epoch was `generation`."""
-    pending = group.pending_event if group.has_pending_event else None
+    _report(step, group, generation)
+    notes, state = group.notes, group.state_name
+    notes.has_cause = False
+    if state != notes.state:
+        notes.state, notes.state_since_ms = state, step.wall_ms
+
+
+def _report(step: Step, group: ConsumerGroup, generation: int) -> None:
     if not group.members:
         if group.generation != generation:
             group.owners_reported = {}
@@ -40,8 +76,7 @@ def report(step: Step, group: ConsumerGroup, generation: int) -> None:
     if not generation:
         group.owners_reported = {}
     if group.generation != generation:
-        if pending is None or pending.cause is None:
-            group.pending_event.set_cause(Cause.SUBSCRIPTION_CHANGED, "")
+        _set_cause(step, group)
         if group.pending_event.prepare_started_ms is None:
             group.pending_event.prepare_started_ms = step.now_ms
         group.is_rebalancing = True
@@ -56,6 +91,16 @@ def report(step: Step, group: ConsumerGroup, generation: int) -> None:
     elif group.was_replaced:
         group.was_replaced = False
         step.emit(group, EventType.MEMBER_REPLACED)
+
+
+def _set_cause(step: Step, group: ConsumerGroup) -> None:
+    notes = group.notes
+    topics = seen_topics(group.subscribed_topics(), step.coordinator.topics)
+    if not notes.has_cause and notes.has_topic_change:
+        group.pending_event.set_cause(Cause.TOPICS_CHANGED, topic_changes(notes.topics, topics))
+    elif not notes.has_cause:
+        group.pending_event.set_cause(Cause.SUBSCRIPTION_CHANGED, "")
+    notes.topics, notes.has_topic_change = topics, False
 
 
 def _moved(group: ConsumerGroup) -> tuple[int | None, dict[tuple[bytes, int], str]]:

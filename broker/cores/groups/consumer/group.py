@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TypeVar
 
+from broker.cores.groups.consumer.event_notes import EventNotes
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
 from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
@@ -55,6 +56,7 @@ class ConsumerGroup(Group):
         "metadata_hash",
         "most_members",
         "named",
+        "notes",
         "owners",
         "owners_reported",
         "regex_client",
@@ -96,6 +98,7 @@ class ConsumerGroup(Group):
         self.heartbeats_ms: dict[str, int] = {}  # member id -> when it was last heard, on the monotonic clock
         self.is_rebalancing = False  # an event has reported that a rebalance started, and none that it ended
         self.was_replaced = False  # a static member has got another id, which no event has reported
+        self.notes = EventNotes()
         self.owners_reported: dict[tuple[bytes, int], str] | None = None  # who owned what in the last event STABLE
 
     # ---- states --------------------------------------------------------------------------------------------------
@@ -215,6 +218,7 @@ class ConsumerGroup(Group):
             del self.static_members[instance_id]
         self.revoking.pop(member_id, None)
         self.heartbeats_ms.pop(member_id, None)
+        self.notes.fenced.discard(member_id)
 
     def put_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
         before = self.regexes.pop(regex, None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from broker.cores.groups.consumer import regexes, statics
 from broker.cores.groups.consumer.advance import advance, check_room, store
-from broker.cores.groups.consumer.changes import report
+from broker.cores.groups.consumer.changes import report, report_fenced
 from broker.cores.groups.consumer.configs import heartbeat_interval_ms, session_timeout_ms
 from broker.cores.groups.consumer.conversion import find_or_make
 from broker.cores.groups.consumer.departures import leave
@@ -40,8 +40,17 @@ def heartbeat(step: Step, request: ConsumerGroupHeartbeatRequest) -> None:
         _check(request, step.request.api_version, step.coordinator.settings.group_consumer_assignors)
         answer = leave(step, request) if request.member_epoch < 0 else _beat(step, request)
     except Refused as refused:
+        if refused.code is ErrorCode.FENCED_MEMBER_EPOCH:
+            _note_fenced(step, request)
         answer = ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=str(refused))
     step.reply(answer)
+
+
+def _note_fenced(step: Step, request: ConsumerGroupHeartbeatRequest) -> None:
+    group, member_id = step.groups.get(request.group_id), request.member_id
+    if isinstance(group, ConsumerGroup) and member_id in group.members:
+        known = group.members[member_id].current.member_epoch
+        report_fenced(step, group, member_id, f"{member_id} sent member epoch {request.member_epoch}, not {known}")
 
 
 def _check(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:

@@ -17,4 +17,5 @@ def resume_group(step: Step, group: ConsumerGroup) -> None:
             group.revoking[member_id] = member.current.member_epoch
             timeout_ms = max(member.subscription.rebalance_timeout_ms, 0)
             step.timers.set((REBALANCE, group.group_id, member_id), step.now_ms + timeout_ms)
+    group.notes.state = group.state_name
     group.is_rebalancing = bool(group.members) and group.state_name != "Stable"

@@ -6,7 +6,7 @@ all expressions of the group, so that they cause one rebalance. Only topics that
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.changes import report
+from broker.cores.groups.consumer.changes import note_cause, note_topics, report
 from broker.cores.groups.consumer.group import REGEX, ConsumerGroup, count
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
@@ -70,6 +70,7 @@ def resolve(step: Step, group_id: str) -> None:
     if not isinstance(group, ConsumerGroup) or group.regex_client is None:
         return
     catalog, generation = step.coordinator.topics, group.generation
+    is_first = not group.expressions.keys() <= group.regexes.keys()
     names = list(catalog.visible_names(*group.regex_client))
     group.regex_client, group.regex_version = None, catalog.created
     matched, records, has_changed = dict(group.matched), list[StateRecord](), False
@@ -85,7 +86,11 @@ def resolve(step: Step, group_id: str) -> None:
     hashed = metadata_hash(group.named.keys() | matched.keys(), catalog)
     if has_changed or hashed != group.metadata_hash:
         records.append(GroupEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
-        group.pending_event.set_cause(Cause.SUBSCRIPTION_CHANGED, "the topics that match have changed")
+        if is_first:
+            found = "1 topic matches" if len(matched) == 1 else f"{len(matched)} topics match"
+            note_cause(group, Cause.SUBSCRIPTION_CHANGED, f"{found} the regular expressions")
+        else:
+            note_topics(group)
     group.seen = catalog.version, hashed
     for record in records:
         step.persist(record)

@@ -17,7 +17,7 @@ from kgctl.watch.restarts import RESTARTED
 PREPARE, COMPLETE, WHOLE, UNDER_WAY = glyphs.SHADE, glyphs.FULL, glyphs.HALF, glyphs.RIGHT
 JOINED, LEFT = "member joined", "member left"
 # They explain themselves; members that joined or left with them are in the details.
-NAMELESS = (RESTARTED, "subscription changed")
+NAMELESS = (RESTARTED, "subscription changed", "topics changed")
 # The duration of a full bar grows in steps, so that the other bars do not shrink at every refresh.
 SCALES_MS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000)
 

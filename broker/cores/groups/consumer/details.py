@@ -47,7 +47,7 @@ def phase_of(group: ConsumerGroup, member: ConsumerMember) -> str:
     """How far the member is on the way to its target.
 
     stable: it has its target. revoking: it has not given up what it was asked to. waiting: others have not given up what it is
-    to get. reconciling: it has not been told its newest target. away: a static member that is expected back.
+    to get. reconciling: it has not confirmed its newest target. away: a static member that is expected back.
     """
     current = member.current
     if current.member_epoch == LEFT_STATIC:

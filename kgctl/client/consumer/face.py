@@ -6,6 +6,7 @@ import logging
 import random
 import re
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from kgctl.client.consumer.metrics import metrics_of
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata, offset_of
 from kgctl.client.consumer.ownership import Ownership
 from kgctl.client.consumer.partition_state import PartitionState
-from kgctl.client.consumer.rebalance_listener import RebalanceListener
+from kgctl.client.consumer.rebalance_listener import HeldListener, RebalanceListener
 from kgctl.client.consumer.reset_strategy import EARLIEST, LATEST, ResetStrategy
 from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.consumer.subscription import SubscriptionState
@@ -63,6 +64,9 @@ class ConsumerFace:
         self._core = ConsumerCore(
             self._network, subscription, settings.fetch, _wall_ms, member, settings.timeout_ms, note
         )
+        self._listener: RebalanceListener | None = None
+        this = weakref.ref(self)
+        self._held_listener = HeldListener(lambda: found._listener if (found := this()) is not None else None)
         self._interceptors = Interceptors(settings.interceptors)
         if member is not None and self._interceptors:
             member.on_commit(self._interceptors.on_commit)
@@ -210,14 +214,16 @@ class ConsumerFace:
         pattern: str | re.Pattern[str] | SubscriptionPattern | None,
         listener: RebalanceListener | None,
     ) -> None:
+        held = None if listener is None else self._held_listener
         with self._using():
             if pattern is not None:
                 compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
                 if not compiled.pattern:
                     raise BadValue("the pattern is empty")
-                self._core.subscribe_pattern(compiled, listener, now_ms())
+                self._core.subscribe_pattern(compiled, held, now_ms())
             else:
-                self._core.subscribe(topics, listener, now_ms())
+                self._core.subscribe(topics, held, now_ms())
+            self._listener = listener
 
     def _set_paused(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
         with self._using():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
 
 from kgctl.model.topic_partition import TopicPartition
 
@@ -19,3 +20,25 @@ class RebalanceListener:
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
         """The membership ended: other members may have the partitions already, and commits fail."""
         self.on_partitions_revoked(partitions)
+
+
+class HeldListener(RebalanceListener):
+    """The listener that `holder` returns now.
+
+    A client's engine refers to this one: a listener may refer to its consumer, which then would never be garbage-collected.
+    """
+
+    def __init__(self, holder: Callable[[], RebalanceListener | None]) -> None:
+        self._holder = holder
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> Any:
+        return self._held().on_partitions_revoked(partitions)
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> Any:
+        return self._held().on_partitions_assigned(partitions)
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> Any:
+        return self._held().on_partitions_lost(partitions)
+
+    def _held(self) -> Any:
+        return self._holder() or RebalanceListener()

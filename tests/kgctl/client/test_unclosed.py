@@ -6,13 +6,13 @@ import asyncio
 import gc
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 
 from broker.local import LocalBroker
-from kgctl import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer
+from kgctl import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer, RebalanceListener, TopicPartition
 from tests.harness.clusters import fresh
 
 
@@ -40,6 +40,35 @@ def test_a_dropped_client_warns_and_ends_its_thread(address: str, kind: type[Pro
     assert dropped(client) == (
         f"unclosed {kind.__name__} with client.id 'billing'; close it, or use it in a with statement"
     )
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+class ListenerOf(RebalanceListener):
+    """Seeks, as listeners do that keep their offsets elsewhere."""
+
+    def __init__(self, consumer: Consumer | AsyncConsumer) -> None:
+        self.consumer, self.calls = consumer, list[str]()
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self.calls.append("assigned")
+        self.consumer.seek_to_beginning(partitions)
+
+
+def test_a_consumer_whose_listener_refers_to_it_is_dropped_like_any_other(address: str) -> None:
+    topic = fresh("dropped")
+    with Producer(bootstrap_servers=address) as producer:
+        producer.send(topic, b"value").result(30)
+    before = set(threading.enumerate())
+    consumer = [Consumer(bootstrap_servers=address, group_id=topic, client_id="billing")]
+    (thread,) = [one for one in set(threading.enumerate()) - before if one.name == "kgctl-client"]
+    listener = ListenerOf(consumer[0])
+    calls = listener.calls
+    consumer[0].subscribe([topic], listener=listener)
+    del listener
+    assert [record.value for record in consumer[0].poll(30)] == [b"value"]
+    assert calls == ["assigned"]
+    assert dropped(consumer).startswith("unclosed Consumer with client.id 'billing'")
     thread.join(30)
     assert not thread.is_alive()
 

@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kgctl.client.config.configuration import from_keywords, from_properties
+from kgctl.client.consumer.arguments import check_timestamps, topic_names
 from kgctl.client.consumer.consumer_record import ConsumerRecord
 from kgctl.client.consumer.deserializers import Deserializer
-from kgctl.client.consumer.face import ConsumerFace, Offsets, check_timestamps, topic_names
+from kgctl.client.consumer.face import ConsumerFace, Offsets
 from kgctl.client.consumer.fetched import Fetched
 from kgctl.client.consumer.fetching.offset_lookup import OffsetAndTimestamp
 from kgctl.client.consumer.group.calls import CommitCallback

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.protocol.messages.metadata import MetadataResponse
+from kgctl.client.consumer.arguments import partition_of
 from kgctl.client.consumer.assignors.loading import load_assignors
 from kgctl.client.consumer.consumer_record import ConsumerRecord
 from kgctl.client.consumer.core import ConsumerCore
@@ -103,7 +104,7 @@ class ConsumerFace:
 
         With group.id, positions begin at committed offsets and can be committed.
         """
-        chosen = [_partition(one) for one in partitions]
+        chosen = [partition_of(one) for one in partitions]
         with self._using():
             self._return_unread()
             self._core.assign(chosen, now_ms())
@@ -296,7 +297,7 @@ class ConsumerFace:
     def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
         """With the lock: the given offsets, or the positions before what an iteration has not returned yet."""
         if offsets is not None:
-            return {_partition(one): offset_of(_partition(one), offset) for one, offset in offsets.items()}
+            return {partition_of(one): offset_of(partition_of(one), offset) for one, offset in offsets.items()}
         consumed = self._core.subscription.consumed()
         for one, first in _first_offsets(self._unread[::-1]).items():
             if one in consumed:
@@ -373,31 +374,6 @@ def _first_offsets(records: Sequence[ConsumerRecord]) -> dict[TopicPartition, Of
         if key not in out:
             out[key] = OffsetAndMetadata(one.offset)
     return out
-
-
-def topic_names(topics: Iterable[str]) -> list[str]:
-    """Check names of topics. Raises BadValue."""
-    if isinstance(topics, str):
-        raise BadValue(f"topics must be a list, not the text {topics!r}")
-    names = list(topics)
-    for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise BadValue(f"{name!r} is not the name of a topic")
-    return names
-
-
-def check_timestamps(timestamps: Mapping[TopicPartition, int]) -> None:
-    """Raises BadValue for a time before 1970, which ListOffsets would take for an end of the log."""
-    for one, timestamp in timestamps.items():
-        if timestamp < 0:
-            raise BadValue(f"{one}: {timestamp} is not a time in milliseconds since 1970")
-
-
-def _partition(one: TopicPartition | tuple[str, int]) -> TopicPartition:
-    topic, partition = one
-    if not isinstance(topic, str) or not topic.strip() or not isinstance(partition, int) or partition < 0:
-        raise BadValue(f"{one!r} is not a topic and the number of a partition")
-    return TopicPartition(topic, partition)
 
 
 def _wall_ms() -> int:

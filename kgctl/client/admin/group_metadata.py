@@ -1,5 +1,5 @@
 """What `__consumer_offsets` says about groups and no request reports: generation, leader, timeouts, times of commits, and
-which partitions members of consumer groups (KIP-848) must give up.
+which partitions members of consumer groups (KIP-848) must give up, and since when.
 
 The topic is read backwards in windows of offsets, because the newest record of a key is the one that counts: what a later
 window has, an earlier one cannot change. A window counts only as a whole. All facts are compared with what the coordinator
@@ -16,8 +16,11 @@ from broker.light_named_tuples import NamedTuple
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.newer_group_records import (
     CURRENT_ASSIGNMENT,
+    TARGET_ASSIGNMENT,
     CurrentAssignment,
+    GroupKey,
     MemberKey,
+    TargetAssignment,
     TopicPartitions,
     decode_newer_key,
     decode_newer_value,
@@ -42,7 +45,7 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import BrokerError, KgctlError
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, MemberRow
-from kgctl.model.reconciliation import RECONCILING, reconciled
+from kgctl.model.reconciliation import AWAY, RECONCILING, reconciled
 from kgctl.model.topic_partition import TopicPartition
 
 FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, committed_only=True)
@@ -59,7 +62,13 @@ class CurrentKey(NamedTuple):
     member_id: str
 
 
-Key: TypeAlias = "OffsetCommitKey | GroupMetadataKey | CurrentKey"
+class TargetKey(NamedTuple):
+    """The key of the record that completes the targets of a consumer group."""
+
+    group: str
+
+
+Key: TypeAlias = "OffsetCommitKey | GroupMetadataKey | CurrentKey | TargetKey"
 
 
 @dataclass(slots=True)
@@ -69,6 +78,8 @@ class GroupFacts:
     commits: dict[OffsetCommitKey, tuple[int, int]] = field(default_factory=dict)
     metadata: dict[str, GroupMetadataValue] = field(default_factory=dict)
     current: dict[CurrentKey, CurrentAssignment] = field(default_factory=dict)
+    # The epoch of the targets, and when they were stored, ms since 1970.
+    targets: dict[str, tuple[int, int]] = field(default_factory=dict)
     topic_names: dict[bytes, str] = field(default_factory=dict)
     offsets_partitions: dict[str, int] = field(default_factory=dict)
     has_read: bool = False
@@ -131,6 +142,8 @@ def with_facts(group: GroupDescription, facts: GroupFacts) -> GroupDescription:
     group = replace(group, offsets_partition=facts.offsets_partitions.get(group.group))
     if facts.current:
         group = reconciled(group, _pending(group, facts))
+    if group.group in facts.targets:
+        group = replace(group, state_since_ms=_reconciling_since(group, *facts.targets[group.group]))
     if group.error or group.committed_at or group.generation is not None:
         return group
     times = {}
@@ -185,6 +198,8 @@ def partitions_of(
 def _keys_of(groups: Iterable[GroupDescription]) -> set[Key]:
     keys: set[Key] = set()
     for group in groups:
+        if _is_reconciling(group):
+            keys.add(TargetKey(group.group))
         keys |= {CurrentKey(group.group, member.consumer_id or "") for member in group.members if _is_unclear(member)}
         if group.committed_at or group.generation is not None:
             continue  # the coordinator itself reports what it knows
@@ -201,7 +216,7 @@ def _read_windows(
 ) -> Steps[int]:
     """Read the next window of each partition, and take what it has; the bytes that are left, 0 if a window was not completed."""
     begins = {place: max(plan.start, plan.end - plan.window) for place, plan in plans.items()}
-    newest: dict[Key, bytes | None] = {}
+    newest: dict[Key, tuple[bytes | None, int]] = {}
     reads = LogReads(cluster, FETCH, begins, {place: plan.end for place, plan in plans.items()})
     while not reads.all_finished:
         try:
@@ -216,7 +231,7 @@ def _read_windows(
                 for record in batch.records:
                     key = _key(record.key)
                     if key in keys:
-                        newest[key] = record.value
+                        newest[key] = record.value, record.timestamp
         if left_bytes <= 0:
             return 0
         for place in list(reads.out_of_range):
@@ -225,12 +240,23 @@ def _read_windows(
     for place, plan in plans.items():
         if place in reads.positions:
             for key in plan.keys & newest.keys():
-                _take(key, newest[key], facts)
+                _take(key, *newest[key], facts)
             plan.keys -= newest.keys()
             plan.end, plan.window = begins[place], plan.window * GROWTH
         else:
             plan.keys.clear()
     return left_bytes
+
+
+def _is_reconciling(group: GroupDescription) -> bool:
+    return group.type == CONSUMER and group.state == RECONCILING.capitalize() and group.state_since_ms is None
+
+
+def _reconciling_since(group: GroupDescription, epoch: int, stored_ms: int) -> int | None:
+    """Since when a group reconciles, at the latest: since its targets were stored. A static member that left may have ended
+    an earlier reconciliation to the same targets."""
+    is_certain = epoch == group.target_assignment_epoch and all(member.phase != AWAY for member in group.members)
+    return stored_ms if is_certain else None
 
 
 def _is_unclear(member: MemberRow) -> bool:
@@ -274,16 +300,18 @@ def _key(data: bytes | None) -> Key | None:
     try:
         if data is None:
             return None
-        if int.from_bytes(data[:2], "big") != CURRENT_ASSIGNMENT:
+        if int.from_bytes(data[:2], "big") not in (CURRENT_ASSIGNMENT, TARGET_ASSIGNMENT):
             return decode_key(bytes(data))
         found = decode_newer_key(bytes(data))
     except DecodeError:
         return None
     key = None if found is None else found[1]
+    if isinstance(key, GroupKey):
+        return TargetKey(key.group)
     return CurrentKey(key.group, key.member_id) if isinstance(key, MemberKey) else None
 
 
-def _take(key: Key, data: bytes | None, facts: GroupFacts) -> None:
+def _take(key: Key, data: bytes | None, timestamp: int, facts: GroupFacts) -> None:
     """Take the newest value of a key; a tombstone has none."""
     if data is None:
         return
@@ -291,6 +319,10 @@ def _take(key: Key, data: bytes | None, facts: GroupFacts) -> None:
         if isinstance(key, OffsetCommitKey):
             commit = decode_offset_value(bytes(data))
             facts.commits[key] = (commit.offset, commit.commit_timestamp)
+        elif isinstance(key, TargetKey):
+            target = decode_newer_value(encode_newer_key(TARGET_ASSIGNMENT, *key), bytes(data))
+            if isinstance(target, TargetAssignment):
+                facts.targets[key.group] = target.assignment_epoch, timestamp
         elif isinstance(key, CurrentKey):
             found = decode_newer_value(encode_newer_key(CURRENT_ASSIGNMENT, *key), bytes(data))
             if isinstance(found, CurrentAssignment):

@@ -12,7 +12,9 @@ from broker.protocol.messages.list_offsets import ListOffsetsResponse
 from broker.protocol.messages.metadata import MetadataResponse
 from broker.protocol.newer_group_records import (
     CURRENT_ASSIGNMENT,
+    TARGET_ASSIGNMENT,
     CurrentAssignment,
+    TargetAssignment,
     TopicPartitions,
     encode_newer_key,
     encode_newer_value,
@@ -41,6 +43,7 @@ from tests.harness.feeding import METADATA, Feeder, cluster, metadata
 FETCH, LIST_OFFSETS = 1, 2
 ORDERS = TopicPartition("orders", 0)
 TOPIC_ID = b"orders-topic-id!"
+STORED_MS = 1_767_366_000_000
 
 
 def commit(offset: int, at_ms: int, group: str = "g") -> tuple[Key, Value]:
@@ -129,7 +132,7 @@ def feeder(*log: tuple[Key, Value | None] | tuple[bytes, bytes], stable: int | N
                 [
                     Record(
                         at,
-                        0,
+                        STORED_MS,
                         key if isinstance(key, bytes) else encode_key(key),
                         value if value is None or isinstance(value, bytes) else encode_value(value),
                         (),
@@ -269,4 +272,20 @@ def test_what_members_have_been_told_to_give_up_is_stored() -> None:
         ("reconciling", ()),  # the stored assignment is not that of the description
         ("reconciling", ()),  # the stored epoch is not
     ]
-    assert found.committed_at == {ORDERS: 100}
+    assert (found.committed_at, found.state_since_ms) == ({ORDERS: 100}, None)
+
+
+def test_a_group_reconciles_at_least_since_its_targets_were_stored() -> None:
+    def target(epoch: int) -> tuple[bytes, bytes]:
+        value = encode_newer_value(TargetAssignment(assignment_epoch=epoch))
+        return encode_newer_key(TARGET_ASSIGNMENT, "g"), value
+
+    group = replace(behind(("a", 4, [0])), target_assignment_epoch=5)
+    log = [target(5), target(4)]
+    found, _ = facts_of(feeder(target(4), *log[:1]), group)
+    assert found.state_since_ms == STORED_MS
+    older, _ = facts_of(feeder(*log), group)
+    assert older.state_since_ms is None
+    away = replace(group.members[0], phase="away")
+    left, _ = facts_of(feeder(*log[:1]), replace(group, members=(*group.members, away)))
+    assert left.state_since_ms is None

@@ -30,15 +30,15 @@ def set_order(keys: Collection[str]) -> list[str]:
     return _by_bucket(put, [_spread(text_hash(key)) for key in put], copied_capacity(len(keys)))
 
 
-def timeline_order(keys: Iterable[str], most: int = 0) -> list[str]:
+def timeline_order(keys: Iterable[str], most: int = 0, *, is_last_new: bool = False) -> list[str]:
     """Texts that are put into a TimelineHashMap, Kafka's map of members and of much else, one after the other.
 
     Each of them was replaced after that, as Kafka replaces members when it changes them; this may double the table. `most` is how
-    many keys the map has had at a time, if it has more buckets for that.
+    many keys the map has had at a time, if it has more buckets for that. `is_last_new`: the last key has not been replaced yet.
     """
     put = list(keys)
     size_bits = 1
-    while (max(len(put), most) + 1) * 3 > 4 << size_bits:
+    while (max(len(put) - is_last_new, most) + 1) * 3 > 4 << size_bits:
         size_bits += 1
     put.reverse()  # the newest key of a slot comes first
     slots = {key: (_signed(text_hash(key)) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 64 - size_bits for key in put}

@@ -38,8 +38,6 @@ def join_group(step: Step, request: JoinGroupRequest) -> None:
         return step.reply(join_refused(error, version, member_id))
     present, group = step.groups.get(request.group_id), find(step.groups, request.group_id)
     if group is None:
-        if present is not None and present.member_count:
-            return step.reply(join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, version, member_id))
         if member_id:
             return step.reply(join_refused(ErrorCode.UNKNOWN_MEMBER_ID, version, member_id))
         if present is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from broker.cores.groups.consumer.group import count
-from broker.cores.groups.group import AnyStep, Committer, Group
+from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Target
 from broker.cores.groups.records.share import (
@@ -150,6 +150,10 @@ class ShareGroup(Group):
         self._partitions = partitions
 
     # ---- offsets and deletion ------------------------------------------------------------------------------------
+
+    def classic_handlers(self) -> Handlers:
+        handlers: Handlers = import_module("broker.cores.groups.share.tables").CLASSIC
+        return handlers
 
     def check_commit(self, committer: Committer) -> ErrorCode:
         return ErrorCode.GROUP_ID_NOT_FOUND

@@ -8,6 +8,7 @@ from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.share.lookup import empty
 from broker.cores.groups.share.partitions import delete, initialize
 from broker.cores.groups.step import Step
+from broker.cores.groups.topics import TopicCatalog
 from broker.cores.share.state import NO_START_OFFSET, SharePartitionKey
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.alter_share_group_offsets import (
@@ -27,6 +28,7 @@ from broker.protocol.wire_types import ZERO_UUID
 # Kafka's messages of errors.
 _UNKNOWN_TOPIC = "This server does not host this topic-partition."
 _INVALID_GROUP_ID = "The group id is invalid."
+_NO_GROUP = "The group id does not exist."
 _NOTHING = "There is no offset information to delete."
 
 
@@ -83,45 +85,59 @@ def _topic(
 
 
 def alter_offsets(step: Step, request: AlterShareGroupOffsetsRequest) -> None:
-    """Kafka 4.1.0 means to do this, but answers without it: it loses the topics on the way to its coordinator."""
+    """Kafka 4.1.0 means to do this, but answers without it: it loses the topics on the way to its coordinator.
+
+    The group counts only if one of the topics exists.
+    """
+    catalog = step.coordinator.topics
     try:
         if not request.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID, _INVALID_GROUP_ID)
-        responses = _alter(step, empty(step, request.group_id), request) if request.topics else []
+        if any(catalog.topic_id(topic.topic_name) is not None for topic in request.topics):
+            _alter(step, empty(step, request.group_id), request)
+        responses = [_altered(topic, catalog) for topic in request.topics]
         step.reply(AlterShareGroupOffsetsResponse(responses=responses))
     except Refused as refused:
-        step.reply(AlterShareGroupOffsetsResponse(error_code=refused.code, error_message=str(refused)))
+        message = _NO_GROUP if refused.code == ErrorCode.GROUP_ID_NOT_FOUND else str(refused)
+        step.reply(AlterShareGroupOffsetsResponse(error_code=refused.code, error_message=message))
 
 
-def _alter(
-    step: Step, group: ShareGroup, request: AlterShareGroupOffsetsRequest
-) -> list[AlterShareGroupOffsetsResponse.Topic]:
+def _alter(step: Step, group: ShareGroup, request: AlterShareGroupOffsetsRequest) -> None:
+    """Raises Refused if the share coordinator refuses."""
     catalog = step.coordinator.topics
-    rows, starts = [], dict[bytes, dict[int, int]]()
+    starts: dict[bytes, dict[int, int]] = {}
     for topic in request.topics:
-        topic_id, count = catalog.topic_id(topic.topic_name), catalog.partition_count(topic.topic_name) or 0
-        partitions = []
-        for asked in topic.partitions:
-            is_known = topic_id is not None and 0 <= asked.partition_index < count
-            partitions.append(
-                AlterShareGroupOffsetsResponse.Partition(
-                    partition_index=asked.partition_index,
-                    error_code=ErrorCode.NONE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    error_message=None if is_known else _UNKNOWN_TOPIC,
-                )
+        topic_id = catalog.topic_id(topic.topic_name)
+        for row in topic.partitions:
+            if topic_id is not None and not _refusal(topic, row, catalog)[0]:
+                starts.setdefault(topic_id, {})[row.partition_index] = row.start_offset
+    error = initialize(step, group, starts) if starts else ErrorCode.NONE
+    if error:
+        raise Refused(error, error.meaning)
+
+
+def _altered(topic: AlterShareGroupOffsetsRequest.Topic, catalog: TopicCatalog) -> AlterShareGroupOffsetsResponse.Topic:
+    return AlterShareGroupOffsetsResponse.Topic(
+        topic_name=topic.topic_name,
+        topic_id=catalog.topic_id(topic.topic_name) or ZERO_UUID,
+        partitions=[
+            AlterShareGroupOffsetsResponse.Partition(
+                partition_index=row.partition_index, error_code=refused[0], error_message=refused[1]
             )
-            if topic_id is not None and is_known:
-                starts.setdefault(topic_id, {})[asked.partition_index] = asked.start_offset
-        rows.append(
-            AlterShareGroupOffsetsResponse.Topic(
-                topic_name=topic.topic_name, topic_id=topic_id or ZERO_UUID, partitions=partitions
-            )
-        )
-    if starts:
-        error = initialize(step, group, starts)
-        if error:
-            raise Refused(error, error.meaning)
-    return rows
+            for row in topic.partitions
+            for refused in (_refusal(topic, row, catalog),)
+        ],
+    )
+
+
+def _refusal(
+    topic: AlterShareGroupOffsetsRequest.Topic, row: AlterShareGroupOffsetsRequest.Partition, catalog: TopicCatalog
+) -> tuple[ErrorCode, str | None]:
+    if not 0 <= row.partition_index < (catalog.partition_count(topic.topic_name) or 0):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN_TOPIC
+    if row.start_offset < NO_START_OFFSET:
+        return ErrorCode.INVALID_REQUEST, f"{row.start_offset} is not an offset."
+    return ErrorCode.NONE, None
 
 
 # ---- DeleteShareGroupOffsets -----------------------------------------------------------------------------------------

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from broker.cores.groups.assignors.java_order import copied_capacity, grown, ids_order, numbers_order
+from broker.cores.groups.assignors.java_order import (
+    copied_capacity,
+    grown,
+    ids_order,
+    map_order,
+    numbers_order,
+    table_size,
+)
 from broker.cores.groups.records.share import NamedPartitions, StatePartitions, StatePartitionsRecord
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.step import Step
@@ -25,7 +32,8 @@ def initialize_missing(step: Step, group: ShareGroup, topics: Iterable[str]) -> 
     catalog = step.coordinator.topics
     initialized = group.partitions.initialized
     missing = {}
-    for topic in topics:
+    # Kafka's map puts a key before the others of its bucket.
+    for topic in reversed(map_order(topics)):
         topic_id, count = catalog.topic_id(topic), catalog.partition_count(topic)
         if topic_id is None or count is None:
             continue
@@ -98,9 +106,10 @@ def topic_deleted(step: Step, topic: str) -> None:
             if named.topic == topic
         }
         if gone:
-            parts = (_except(before.initializing, gone), _except(before.initialized, gone))
+            parts = (_without_topics(before.initializing, gone), _without_topics(before.initialized, gone))
             deleting = {topic_id: name for topic_id, name in before.deleting.items() if topic_id not in gone}
-            _persist(step, group, StatePartitions(*parts, deleting))
+            record = StatePartitionsRecord(group.group_id, StatePartitions(*parts, deleting), step.wall_ms)
+            step.persist(record)
 
 
 def _delete_state(step: Step, group: ShareGroup, topics: Mapping[bytes, NamedPartitions]) -> None:
@@ -162,5 +171,7 @@ def _without(
     return out
 
 
-def _except(topics: Mapping[bytes, NamedPartitions], gone: set[bytes]) -> dict[bytes, NamedPartitions]:
-    return {topic_id: named for topic_id, named in topics.items() if topic_id not in gone}
+def _without_topics(topics: Mapping[bytes, NamedPartitions], gone: set[bytes]) -> dict[bytes, NamedPartitions]:
+    """In the order of Kafka's copy of the map."""
+    ordered = ids_order([*topics], table_size(int(len(topics) / 0.75 + 1)))
+    return {topic_id: topics[topic_id] for topic_id in ordered if topic_id not in gone}

@@ -43,7 +43,8 @@ def _specs(catalog: TopicCatalog, group: ShareGroup, members: dict[str, ShareMem
     # Members with the same subscription share its collection of ids.
     subscribed: dict[frozenset[str], tuple[list[bytes], int]] = {}
     specs = {}
-    for member_id in timeline_order(members, group.most_members):
+    # Kafka has put a new member into the group before it computes.
+    for member_id in timeline_order(members, group.most_members, is_last_new=len(members) > len(group.members)):
         names = members[member_id].subscription.topic_names
         found = subscribed.get(names)
         if found is None:

@@ -148,7 +148,14 @@ def test_a_group_has_one_type() -> None:
     world.answer(beat("m", 0, group="s"), V)
     other: ConsumerGroupHeartbeatRequest = consumers.beat("c", 0, group="s")
     assert answered(world, other) == (69, "Group s is not a consumer group.")
-    assert world.answers[world.ask(join(group_id="s"), 9)].error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    world.answer(beat("m", 0, group="empty"), V)
+    world.answer(beat("m", -1, group="empty"), V)
+    for group in ("s", "empty"):
+        joined = world.answer(join(group_id=group), 9)
+        assert joined.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        beaten = world.answer(consumers.beat("c", 0, group=group), 1)
+        assert beaten.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert found(world, "empty").state_name == "Empty"
     committed = world.answer(commit({("orders", 0): 1}, group_id="s"), 9)
     assert committed.topics[0].partitions[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.answer(OffsetDeleteRequest(group_id="s", topics=[]), 0).error_code == ErrorCode.GROUP_ID_NOT_FOUND

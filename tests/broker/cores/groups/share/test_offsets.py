@@ -68,14 +68,19 @@ def test_offsets_are_described(world: World) -> None:
 
 def test_offsets_are_altered(world: World) -> None:
     since = len(world.records)
-    answer = alter(world, {"orders": {1: 50, 7: 1}, "no": {0: 1}})
+    answer = alter(world, {"orders": {0: -2, 1: 50, 7: 1}, "no": {0: 1}})
     assert answer.error_code == 0
     rows = [
         (topic.topic_name, row.partition_index, row.error_code)
         for topic in answer.responses
         for row in topic.partitions
     ]
-    assert rows == [("orders", 1, 0), ("orders", 7, UNKNOWN), ("no", 0, UNKNOWN)]
+    assert rows == [
+        ("orders", 0, ErrorCode.INVALID_REQUEST),
+        ("orders", 1, 0),
+        ("orders", 7, UNKNOWN),
+        ("no", 0, UNKNOWN),
+    ]
     assert kinds(world, since) == [15, 15]
     assert offsets(world)["orders"] == {0: -1, 1: 50, 2: -1}
     assert {key.partition: state for key, state in world.share_state.states.items() if state[1] != -1} == {1: (3, 50)}

@@ -30,6 +30,19 @@ def hard(world: World) -> Any:
     )
 
 
+def test_members_get_another_session_after_a_restart() -> None:
+    world = World()
+    first, second = Client(world, "a"), Client(world, "b")
+    first.beat()
+    second.beat()
+    world.let_pass(40_000)
+    world.start()
+    world.let_pass(40_000)
+    first.beat()
+    world.let_pass(10_000)
+    assert list(found(world).members) == ["a"]
+
+
 class ShareGroupMachine(RuleBasedStateMachine):
     """Members that act by the rules, in any order, with lost answers, restarts and topics that grow."""
 

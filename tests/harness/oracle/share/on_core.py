@@ -1,0 +1,94 @@
+"""Plays recorded walks of share groups on the group coordinator alone, without a log, sockets or real time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from broker.cores.core import RequestContext
+from broker.cores.groups.coordinator import Coordinator
+from broker.cores.groups.records import GenerationFloor, GroupRemoval, StateRecord, TopicRemoval, to_row
+from broker.cores.groups.settings import GroupSettings, no_configs
+from broker.protocol.api_keys import APIS
+from broker.protocol.codec import decode, encode
+from tests.harness.group_core import handle
+from tests.harness.oracle.consumer.catalog import Catalog
+from tests.harness.oracle.replay import Difference
+from tests.harness.oracle.share.files import CLIENT_ID, Step, Walk, plain
+from tests.harness.share_state import MemoryShareState
+
+WALL_MS = 1_700_000_000_000
+STEP_MS = 10
+
+
+class Topics(Catalog):
+    """Topics with the ids of the recording."""
+
+    def __init__(self) -> None:
+        super().__init__({}, {})
+
+    def add(self, topic: str, topic_id: str, count: int) -> None:
+        self.version += 1
+        self.created = self.version
+        self.counts[topic], self.ids[topic] = count, bytes.fromhex(topic_id)
+
+
+class CorePlayer:
+    """A coordinator and the time of a walk."""
+
+    def __init__(self) -> None:
+        self.topics = Topics()
+        self.now_ms, self._ticket = 1_000, 0
+        share_state = MemoryShareState()
+        self.core = Coordinator(GroupSettings(), lambda: "unexpected", self.topics, no_configs, lambda: share_state)
+        self.core.resume(self.now_ms, WALL_MS)
+
+    def play(self, step: Step) -> tuple[Any, list[Any]]:
+        """The answer, and the records that were stored."""
+        self.now_ms += STEP_MS
+        if "topic" in step:
+            name, topic_id, count = step["topic"]
+            if count:
+                self.topics.add(name, topic_id, count)
+                return None, []
+            self.topics.delete(name)
+            effects = self.core.topic_deleted(name, self.now_ms, WALL_MS + self.now_ms)
+            return None, [*self._rows(effects.state_records)]
+        self._ticket += 1
+        version = step["version"]
+        request = decode(APIS[step["key"]].request, bytes.fromhex(step["request"]), version)
+        context = RequestContext(
+            self._ticket, version, CLIENT_ID, "/127.0.0.1", "User:ANONYMOUS", WALL_MS + self.now_ms
+        )
+        effects = handle(self.core, request, context, self.now_ms)
+        (reply,) = effects.replies
+        answer = decode(type(reply.response), encode(reply.response, version), version)
+        return plain(answer), [*self._rows(effects.state_records)]
+
+    def _rows(self, records: list[StateRecord]) -> Iterator[Any]:
+        for record in records:
+            if isinstance(record, TopicRemoval | GroupRemoval | GenerationFloor):
+                continue
+            row = to_row(record)  # type: ignore[arg-type]
+            yield [row.key.hex(), None if row.value is None else row.value.hex()]
+
+
+def play_walk(walk: Walk) -> list[Difference]:
+    """The differences of the first step that has any."""
+    player = CorePlayer()
+    for place, step in enumerate(walk["steps"]):
+        answer, records = player.play(step)
+        found = (("answer", step["answer"], answer), ("records", step["records"], records))
+        differing = [(what, want, got) for what, want, got in found if want != got]
+        if differing:
+            about = describe(step)
+            return [Difference(f"seed {walk['seed']} step {place} {about}: {one[0]}", *one[1:]) for one in differing]
+    return []
+
+
+def describe(step: Step) -> str:
+    if "topic" in step:
+        return f"topic {step['topic']}"
+    request = decode(APIS[step["key"]].request, bytes.fromhex(step["request"]), step["version"])
+    return f"{APIS[step['key']].name} {json.dumps(plain(request))}"

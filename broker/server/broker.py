@@ -144,7 +144,7 @@ class Broker:
         config = self._config
         authorizer = self._authorizer()
         topics = LogTopics(self._log, config.broker_rack, authorizer)
-        coordinator = Coordinator(config.group_settings(), _new_id, topics, self._configs_of_group)
+        coordinator = Coordinator(config.group_settings(), _new_id, topics, self._configs_of_group, self._find_shares)
         self.groups = GroupRunner(
             coordinator,
             self._log,

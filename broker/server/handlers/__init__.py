@@ -19,6 +19,7 @@ _FAMILIES = {
     "metadata": (3,),
     "groups": (8, 9, 11, 12, 13, 14, 15, 16, 42, 47, 10000, 10001),
     "consumer_groups": (68, 69),
+    "share_groups": (76, 77, 90, 91, 92),
     "find_coordinator": (10,),
     "sasl": (17, 36),
     "api_versions": (18,),

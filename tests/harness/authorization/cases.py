@@ -277,6 +277,27 @@ def _share_acknowledge(R: Any, version: int, world: World) -> Message:
     return R(group_id=MINE, member_id=NO_SHARE_MEMBER, share_session_epoch=5, topics=[])
 
 
+def _share_heartbeat(R: Any, version: int, world: World) -> Message:
+    # The group is none of the share protocol.
+    return R(group_id=MINE, member_id=NO_MEMBER, member_epoch=1, subscribed_topic_names=[MINE])
+
+
+def _share_offsets(R: Any, version: int, world: World, of_all: bool) -> Message:
+    topics = None if of_all else [R.Topic(topic_name=name, partitions=[0]) for name in (MINE, THEIRS, MY_GHOST)]
+    return R(groups=[R.Group(group_id=group_id, topics=topics) for group_id in (MINE, THEIRS, MY_GHOST)])
+
+
+def _alter_share_offsets(R: Any, version: int, world: World) -> Message:
+    # Kafka 4.1.0 loses topics that exist and may be read.
+    rows = [R.Partition(partition_index=0, start_offset=1)]
+    return R(group_id=MINE, topics=[R.Topic(topic_name=name, partitions=rows) for name in (MY_GHOST, THEIR_GHOST)])
+
+
+def _delete_share_offsets(R: Any, version: int, world: World) -> Message:
+    # The group is none of the share protocol.
+    return R(group_id=MINE, topics=[R.Topic(topic_name=name) for name in (MINE, MY_GHOST)])
+
+
 def _join(R: Any, version: int, world: World) -> Message:
     # The session timeout is below the minimum.
     protocols = [R.Protocol(name="range", metadata=b"")]
@@ -556,8 +577,14 @@ _CASES = (
     Case(74, "", _list_configs, (on_cluster(O.DESCRIBE_CONFIGS),)),
     Case(75, "", _describe_topic_partitions, (DESCRIBE_MINE, *GHOST)),
     Case(75, "of all topics", lambda R, version, world: R(topics=[]), (DESCRIBE_MINE,)),
+    Case(76, "", _share_heartbeat, (READ_GROUP, DESCRIBE_MINE)),
+    Case(77, "", _describe_consumer_groups, (DESCRIBE_GROUP, on_group(O.DESCRIBE, MY_GHOST), DESCRIBE_MINE)),
     Case(78, "of a topic of others", _share_fetch, (READ_GROUP, READ_MINE), only_exact=True),
     Case(79, "", _share_acknowledge, (READ_GROUP, READ_MINE)),
+    Case(90, "", _call(_share_offsets, False), (DESCRIBE_GROUP, DESCRIBE_MINE)),
+    Case(90, "of all topics", _call(_share_offsets, True), (DESCRIBE_GROUP, DESCRIBE_MINE)),
+    Case(91, "", _alter_share_offsets, (READ_GROUP, on_topic(O.READ, MY_GHOST))),
+    Case(92, "", _delete_share_offsets, (on_group(O.DELETE), READ_MINE)),
     Case(10000, "", _group_details, (DESCRIBE_GROUP, DESCRIBE_MINE), is_native=True),
     Case(10001, "", _trigger, (READ_GROUP,), is_native=True),
     *(

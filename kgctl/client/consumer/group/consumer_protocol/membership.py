@@ -22,7 +22,8 @@ from kgctl.client.net.errors import KgctlError
 _FOREVER_MS = 1 << 60
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
 # The group has removed this member, which joins again with the same id.
-_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+# A group without members may have been deleted meanwhile, at which Java's consumer gives up.
+_FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 # Patience helps.
 _TRANSIENT = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT, *MOVED})
 

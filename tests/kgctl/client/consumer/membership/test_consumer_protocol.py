@@ -178,7 +178,9 @@ def test_topics_without_a_name_wait_for_metadata() -> None:
     assert owned(beat(one, 1)) == [[0]]
 
 
-@pytest.mark.parametrize("error", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize(
+    "error", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND]
+)
 def test_a_fenced_member_loses_its_partitions_and_joins_again_with_its_id(error: int) -> None:
     one = joined()
     member_id = one.member.group_metadata.member_id

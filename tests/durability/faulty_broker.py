@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from broker import __main__ as program
+from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.server.exchange import Exchange
 from broker.server.flush import Flusher
@@ -19,10 +20,14 @@ LATE_S = 0.05
 
 def answer_commits_early() -> None:
     """Answer OffsetCommit immediately and flush it a little later."""
+    _release_early(OffsetCommitRequest.API_KEY)
+
+
+def _release_early(api_key: int) -> None:
     release = Flusher.release
 
     def release_early(self: Any, exchange: Exchange) -> None:
-        if exchange.api_key == OffsetCommitRequest.API_KEY:
+        if exchange.api_key == api_key:
             exchange.released = True
             exchange.connection.released()
             self.schedule()
@@ -60,6 +65,21 @@ def forget_generations() -> None:
             self, topic, [row for row in rows if topic != OFFSETS_TOPIC or row.key[:2] != b"\0\2"]
         )
     )
+
+
+def forget_epochs() -> None:
+    """Do not persist how far the members of consumer groups are."""
+    append = Log.append_rows
+    Log.append_rows = (
+        lambda self, topic, rows: append(  # type: ignore[method-assign]
+            self, topic, [row for row in rows if topic != OFFSETS_TOPIC or row.key[:2] != b"\0\x08"]
+        )
+    )
+
+
+def answer_heartbeats_early() -> None:
+    """Answer ConsumerGroupHeartbeat immediately and flush what it changed a little later."""
+    _release_early(ConsumerGroupHeartbeatRequest.API_KEY)
 
 
 def serve_unchecked() -> None:
@@ -152,6 +172,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "commits are answered before they are durable": answer_commits_early,
     "producers are forgotten": forget_producers,
     "generations are forgotten": forget_generations,
+    "epochs are forgotten": forget_epochs,
+    "heartbeats are answered before they are durable": answer_heartbeats_early,
     **TRANSACTION_FAULTS,
 }
 

@@ -29,6 +29,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "kills": Part("cycles", 100, "kill -9 under producers, a committer and a group"),
+    "consumer-groups": Part("consumer_groups", 100, "kill -9 under heartbeats and commits of a consumer group"),
     "transactions": Part("transactions.cycles", 100, "kill -9 under transactions and their offsets"),
     "transaction-steps": Part(
         "transactions.steps", 1000, "kill -9 at each change of a file in a transaction", in_memory=True

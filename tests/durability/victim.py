@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from broker.data_directory import READY_NAME
@@ -29,7 +30,13 @@ class BrokerEnded(AssertionError):
 
 class Victim:
     def __init__(
-        self, directory: Path, *, durability: str, module: str = "broker", arguments: tuple[str, ...] = ()
+        self,
+        directory: Path,
+        *,
+        durability: str,
+        module: str = "broker",
+        arguments: tuple[str, ...] = (),
+        config: Mapping[str, str] | None = None,
     ) -> None:
         self.data_dir = directory / "data"
         self.durability = durability
@@ -38,7 +45,7 @@ class Victim:
         # `module` takes arguments of its own before those of the broker.
         self._command = [*broker_command()[:-1], module, *arguments]
         self._command += ["--data-dir", str(self.data_dir), "--durability", durability, "--parent", str(os.getpid())]
-        for name, value in CONFIG.items():
+        for name, value in {**CONFIG, **(config or {})}.items():
             self._command += ["--override", f"{name}={value}"]
         self._child: subprocess.Popen[bytes] | None = None
         self._spawned_at = 0.0

@@ -124,6 +124,19 @@ class ConsumerGroupsWorld(World):
     def partition_count(self, topic: str) -> int | None:
         return self.catalog.partition_count(topic)
 
+    def _calm_down(self) -> None:
+        super()._calm_down()
+        if self._has_regexes:
+            self.clock.later(45 * SECOND, self._rebalance_all)
+
+    def _rebalance_all(self) -> None:
+        """As in Kafka 4.1, a group does not rebalance if a member drops its regular expression, or changes to one without topics."""
+        for group_id in {member.profile.group_id: None for member in self.members}:
+            member = next((one for one in self.members if one.alive and one.profile.group_id == group_id), None)
+            if member is not None:
+                names, regex = member.subscription
+                member.subscription = Subscription((*names, "absent"), regex)
+
     def _max_size(self, group_id: str) -> int:
         settings = self.broker.settings
         return settings.group_consumer_max_size if is_consumer_group(group_id) else settings.group_max_size

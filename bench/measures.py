@@ -12,6 +12,7 @@ from bench import (
     cli,
     clients,
     connects,
+    consumer_groups,
     dashboard,
     groups,
     load,
@@ -32,6 +33,7 @@ STREAM_RECORDS = 100_000
 CLIENT_RECORDS = 50_000
 LINES = 64
 GROUPS = 10_000
+MEMBERS, TARGET_PARTITIONS = 1_000, 10_000
 ON_A_DASHBOARD = 1_000
 ASKED_TIMES = 3
 HANDSHAKES = 200
@@ -192,6 +194,22 @@ def _joins(running: Running) -> Iterator[Figure | Absent]:
         yield Figure(f"join of {count:,} members", "ms", took * 1000)
 
 
+def _consumer_groups(running: Running) -> Iterator[Figure | Absent]:
+    yield from _rates(running, "ConsumerGroupHeartbeat", consumer_groups.heartbeat_lines)
+    name = f"consumer group of {MEMBERS:,} members to Stable"
+    try:
+        took_s = consumer_groups.join_time_s(running.address, "settling", MEMBERS, MEMBERS)
+        yield Figure(name, "ms", took_s * 1000)
+    except (Refused, OSError) as error:
+        yield Absent(name, "ms", str(error))
+    name = f"target of {MEMBERS:,} members, {TARGET_PARTITIONS:,} partitions"
+    try:
+        took_s = consumer_groups.target_s(running.address, "target", MEMBERS, TARGET_PARTITIONS)
+        yield Figure(name, "ms", took_s * 1000)
+    except (Refused, OSError) as error:
+        yield Absent(name, "ms", str(error))
+
+
 def _groups(running: Running) -> Iterator[Figure | Absent]:
     many, address = f"{GROUPS:,} groups", running.address
     before, began = running.rss_mb(), time.perf_counter()
@@ -295,6 +313,7 @@ MEASURES = [
     Measure("transactions", _transactions),
     Measure("connects", _connects),
     Measure("joins", _joins),
+    Measure("consumer-groups", _consumer_groups, alone=True),
     Measure("groups", _groups, alone=True),
     Measure("dashboard", _dashboard, alone=True),
     Measure("recovery", _recovery, alone=True),

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from broker.protocol import frames
 from broker.protocol.api_keys import APIS
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
@@ -24,8 +26,10 @@ from broker.protocol.messages.sync_group import SyncGroupRequest
 from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.wire_types import Message
 
-# Versions that every broker since Kafka 3 supports.
+# Versions that every broker since Kafka 3 supports; of consumer groups, since 4.
 VERSIONS: dict[type[Message], int] = {
+    ConsumerGroupDescribeRequest: 0,
+    ConsumerGroupHeartbeatRequest: 0,
     CreateTopicsRequest: 5,
     DescribeGroupsRequest: 5,
     HeartbeatRequest: 4,

@@ -8,6 +8,7 @@ larger table; this is left out, so the order may then differ.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from operator import mul
 from typing import TypeVar
 
@@ -64,8 +65,9 @@ def numbers_order(numbers: Collection[int], capacity: int) -> list[int]:
     return sorted(numbers, key=lambda number: _spread(number) & capacity - 1)
 
 
+@lru_cache(16_384)
 def text_hash(text: str) -> int:
-    """String.hashCode() as an unsigned number."""
+    """String.hashCode() as an unsigned number. A large group needs those of all its member ids for each target."""
     units: Sequence[int] = (
         text.encode() if text.isascii() else memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     )

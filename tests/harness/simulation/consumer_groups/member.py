@@ -150,6 +150,10 @@ class GroupMember:
             self.state = State.STALE
             self._after(self._world.random.randrange(100 * MS, 10 * SECOND), self._poll_again)
 
+    def doubt(self) -> None:
+        """Say everything in the next heartbeat, as after a lost connection."""
+        self._sent = {}
+
     def change_subscription(self) -> None:
         self.subscription = self._world.draw_subscription(self.profile.version)
 

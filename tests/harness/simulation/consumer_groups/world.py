@@ -126,11 +126,19 @@ class ConsumerGroupsWorld(World):
 
     def _calm_down(self) -> None:
         super()._calm_down()
-        if self._has_regexes:
-            self.clock.later(45 * SECOND, self._rebalance_all)
+        self.clock.later(45 * SECOND, self._repair)
 
-    def _rebalance_all(self) -> None:
-        """As in Kafka 4.1, a group does not rebalance if a member drops its regular expression, or changes to one without topics."""
+    def _repair(self) -> None:
+        """Do what repairs a group that would stay as it is, as with Kafka 4.1.
+
+        It does not rebalance if a member drops its regular expression, or changes to one without topics. And a late copy of a
+        heartbeat may have got the answer with an assignment.
+        """
+        if self.reorders:
+            for member in self.members:
+                member.doubt()
+        if not self._has_regexes:
+            return
         for group_id in {member.profile.group_id: None for member in self.members}:
             member = next((one for one in self.members if one.alive and one.profile.group_id == group_id), None)
             if member is not None:

@@ -71,7 +71,7 @@ def target_s(address: tuple[str, int], group: str, count: int, partitions: int) 
         wire.make_topic(address, topic, CREATED_AT_ONCE)
     with contextlib.closing(wire.connect(address)) as sock:
         first, epoch = members[0], members[0].epoch
-        # A broker may learn of the topics one after another; the last assignment is that of all partitions.
+        # A broker may see the topics one after another; the last assignment is that of all partitions.
         took_s, until = 0.0, time.perf_counter() + SETTLED_WITHIN_S
         while (
             len(first.owned) * CREATED_AT_ONCE < partitions
@@ -101,7 +101,8 @@ def _settle(address: tuple[str, int], group: str, members: Sequence[Member]) -> 
     until = time.perf_counter() + SETTLED_WITHIN_S
     while True:
         answers = pipelines.ask_all(address, [member.heartbeat() for member in members])
-        if not any(member.take(answer) for member, answer in zip(members, answers, strict=True)):
+        changed = sum(member.take(answer) for member, answer in zip(members, answers, strict=True))
+        if not changed:
             with contextlib.closing(wire.connect(address)) as sock:
                 (found,) = wire.ask(sock, ConsumerGroupDescribeRequest(group_ids=[group])).groups
             if found.group_state == "Stable":

@@ -52,6 +52,19 @@ def test_other_groups_are_not_found(world: World, group: str, message: str) -> N
     assert (answer.error_code, answer.error_message) == (ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
+def test_a_group_has_a_name(world: World) -> None:
+    assert described(world, "").error_code == ErrorCode.INVALID_GROUP_ID
+
+
+def test_deleted_topics_are_left_out_of_the_description(world: World) -> None:
+    member = Client(world, "a")
+    settle(member)
+    world.topics.clear()
+    world.changes += 1
+    (found,) = described(world).members
+    assert (parts(found.assignment), parts(found.target_assignment)) == ({}, {})
+
+
 def test_groups_are_listed_with_their_type_and_state(world: World) -> None:
     settle(Client(world, "a"))
     world.generation(1, "h")

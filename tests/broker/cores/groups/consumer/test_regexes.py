@@ -111,3 +111,27 @@ def test_expressions_survive_a_restart_and_new_topics_are_found_after_it(world: 
     assert found(world).regexes["orders.*"].topics == {"orders-eu", "orders-us"}
     settle(client)
     assert "orders-cn" in client.names
+
+
+def test_another_expression_counts_from_its_look_up_on(world: World) -> None:
+    client = with_regex(world, "a", "orders-.*")
+    settle(client)
+    world.let_pass(11_000)
+    since = len(world.records)
+    client.beat(subscribed_topic_regex="clicks")
+    assert kinds(world, since) == [5, -16, 16, 3]
+    settle(client)
+    assert (client.names, list(found(world).regexes)) == ({"clicks": [0]}, ["clicks"])
+
+
+def test_an_expression_that_changes_before_its_look_up_is_not_looked_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = with_regex(world, "a", "orders-.*")
+    with monkeypatch.context() as patched:
+        # The next request arrives in the same turn of the broker.
+        patched.setattr(world, "run_due", lambda: None)
+        client.beat()
+        client.beat(subscribed_topic_regex="clicks")
+    settle(client)
+    assert (client.names, list(found(world).regexes)) == ({"clicks": [0]}, ["clicks"])

@@ -1,4 +1,4 @@
-"""A Kafka refuses and shows the configs of groups as tests/harness/group_configs.py says."""
+"""A Kafka refuses and shows the configs of groups as tests/harness/group_configs.py says, and refuses streams groups as we do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from broker.protocol.errors import ErrorCode
 from tests.harness.group_configs import CASES, DEFAULT, DEFAULTS, OPTIONS, alter, describe
 from tests.harness.reference_kafka import KafkaTools, ReferenceKafka
+from tests.harness.streams_groups import REFUSED, refusal
 from tests.harness.wire_client import WireClient
 
 
@@ -28,3 +29,4 @@ def test_kafka_refuses_and_shows_the_same(kafka: ReferenceKafka) -> None:
         for changes, message in CASES
     ]
     assert answers == expected
+    assert refusal((host, int(port))) == REFUSED

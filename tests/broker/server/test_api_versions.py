@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from broker.protocol.messages.api_versions import ApiVersionsRequest
+from tests.harness.running import RunningBroker
+from tests.harness.streams_groups import REFUSED, refusal
 from tests.harness.wire_client import WireClient
 
 # As Kafka 4.1.0 advertises them.
@@ -79,3 +81,8 @@ def test_every_version_answers_the_same_ranges(client: WireClient) -> None:
     answers = [client.ask(request, version).api_keys for version in range(5)]
 
     assert all(rows == answers[0] for rows in answers)
+
+
+def test_streams_groups_are_refused_as_a_disabled_feature(running: RunningBroker) -> None:
+    assert "streams" in running.config.group_coordinator_rebalance_protocols
+    assert refusal(running.address) == REFUSED

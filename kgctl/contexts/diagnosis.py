@@ -19,7 +19,7 @@ from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Refused, U
 from kgctl.client.net.opening import Address, Opening
 from kgctl.client.net.steps import Endpoint
 from kgctl.contexts.connecting import connection_to
-from kgctl.contexts.names import BOOTSTRAP
+from kgctl.contexts.names import BOOTSTRAP, REGISTRY_URL
 from kgctl.contexts.target import Target
 from kgctl.contexts.values import Reference
 from kgctl.model.contexts import FAILED, OK, StepRow
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SETTINGS, NAME, PORT, TLS, SASL = "settings", "name", "port", "tls", "sasl"
-VERSIONS, BROKERS, OPERATIONS = "api-versions", "brokers", "operations"
+VERSIONS, BROKERS, OPERATIONS, REGISTRY = "api-versions", "brokers", "operations", "registry"
 STEP_SECONDS = 10.0
 _NOT_ASKED = -(2**31)
 _SOON_DAYS = 30
@@ -47,7 +47,27 @@ def diagnose(target: Target, timeout: float | None, environ: Mapping[str, str] =
     with Connector(settings) as connector:
         if any(found.opens(connector, endpoint) for endpoint in settings.bootstrap):
             found.ask(connector)
+    if target.text(REGISTRY_URL) is not None and found.rows[-1].status == OK:
+        found.take(REGISTRY, None, lambda: _registry(target, timeout, environ), str)
     return found.rows
+
+
+def _registry(target: Target, timeout: float | None, environ: Mapping[str, str]) -> str:
+    """What the schema registry answers."""
+    from kgctl.client.schema_registry.errors import MissingExtra
+    from kgctl.client.schema_registry.registry import Registry
+    from kgctl.contexts.registry import registry_of
+
+    settings = registry_of(target, None, timeout=timeout, environ=environ)
+    try:
+        registry = Registry(settings)
+    except MissingExtra as error:
+        return f"not tested: {error}"
+    try:
+        count = registry.count_subjects()
+    finally:
+        registry.close()
+    return f"{settings.url}: {count} subject{'s' * (count != 1)} visible"
 
 
 def _usable(settings: ConnectionSettings) -> ConnectionSettings:
@@ -142,6 +162,7 @@ class _Diagnosis:
             SASL: "Compare security.protocol, sasl.mechanism, user and password with those of the cluster.",
             VERSIONS: "Compare security.protocol with the listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
             BROKERS: "Clients connect to the address that a broker advertises: check advertised.listeners of that broker.",
+            REGISTRY: "Correct the setting schema.registry.* that the message names, or ask who runs the registry.",
             OPERATIONS: "Ask for an ACL that allows this user to DESCRIBE the cluster.",
         }[step]
 

@@ -44,7 +44,7 @@ class SchemaRegistry:
     def guid(self, number: int) -> str:
         return f"00000000-0000-0000-0000-{number:012x}"
 
-    def answer(self, path: str, authorization: str | None) -> tuple[int, dict[str, Any]]:
+    def answer(self, path: str, authorization: str | None) -> tuple[int, dict[str, Any] | list[str]]:
         self.asked.append(path)
         if self.fails_with is not None:
             return self.fails_with, {"error_code": 50001, "message": "Error in the backend data store"}
@@ -57,6 +57,8 @@ class SchemaRegistry:
         parts = urlsplit(path)
         serialized = parse_qs(parts.query).get("format") == ["serialized"]
         match [unquote(part) for part in parts.path.split("/")[1:]]:
+            case ["subjects"]:
+                return 200, sorted(self._subjects)
             case ["schemas", "ids", text] if int(text) in self._schemas:
                 return 200, self._row(int(text), serialized)
             case ["schemas", "ids", _]:

@@ -77,6 +77,10 @@ class Registry:
         found = self._ask(f"subject {subject!r}", lambda: self._clients[False].get_latest_version(subject))
         return _schema(found.schema, found.schema_id)
 
+    def count_subjects(self) -> int:
+        """How many subjects this user sees. Raises RegistryFailed."""
+        return len(self._ask("list of subjects", self._clients[False].get_subjects))
+
     def close(self) -> None:
         for client in self._clients.values():
             client.close()

@@ -27,7 +27,7 @@ def examine(
 ) -> None:
     """Test the connection step by step.
 
-    Tests the current choice, or context NAME, and says what to do about the first step that fails. Of several bootstrap addresses, one must work. Exit code 7 if none does.
+    Tests the current choice, or context NAME, with its schema registry, and says what to do about the first step that fails. Of several bootstrap addresses, one must work. Exit code 7 if none does.
     """
     from kgctl.contexts.book import existing
     from kgctl.contexts.diagnosis import diagnose

@@ -10,6 +10,7 @@ import pytest
 
 from tests.harness.certificates import Authority
 from tests.harness.running import RunningBroker
+from tests.harness.schema_registry import schema_registry
 from tests.kgctl.contexts.folders import Home
 
 
@@ -120,6 +121,28 @@ def test_one_address_that_works_is_enough(home: Home, secured: RunningBroker) ->
     code, rows = steps(home)
     assert code == 0
     assert [row["step"] for row in rows if row["status"] == "failed"] == ["port"]
+
+
+def test_the_schema_registry_of_the_context_is_the_last_step(
+    home: Home, secured: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with schema_registry() as registry:
+        registry.user_info = "alice:secret"
+        registry.register("orders-value", "AVRO", "string")
+        url, user = f'"{registry.url}"', '{ env = "REGISTRY_USER" }'
+        store(home, secured, schema_registry_url=url, schema_registry_basic_auth_user_info=user)
+        monkeypatch.setenv("REGISTRY_USER", "alice:secret")
+        code, rows = steps(home)
+        assert code == 0, rows
+        assert rows[-1]["step"] == "registry"
+        assert rows[-1]["detail"] == f"{registry.url}: 1 subject visible"
+        monkeypatch.setenv("REGISTRY_USER", "alice:wrong")
+        code, rows = steps(home)
+        assert (code, rows[-1]["step"], rows[-1]["status"]) == (7, "registry", "failed")
+        assert str(rows[-1]["detail"]).endswith("check schema.registry.basic.auth.user.info")
+        # What is wrong with the cluster comes first.
+        code, rows = steps(home, password="no")
+        assert (code, rows[-1]["step"]) == (7, "sasl")
 
 
 def test_a_wrong_password_is_exit_code_7_in_every_command(home: Home, secured: RunningBroker) -> None:

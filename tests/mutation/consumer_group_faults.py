@@ -18,6 +18,19 @@ CONSUMER_GROUP_FAULTS = (
         "timeline_order(group.members, group.most_members)",
         "group.members",
     ),
+    _fault(
+        "the member that joined first leads a group that becomes classic",
+        "downgrade",
+        "return timeline_order(group.members, group.most_members)",
+        "return list(group.members)",
+    ),
+    Fault(
+        "consumer groups: the range assignor asks each member of a homogeneous group",
+        "cores/groups/assignors/range.py",
+        "        if is_homogeneous and ranked:\n",
+        "        if False:\n",
+        WALKS,
+    ),
     _fault("a tied vote goes to the older assignor", "target", "{asked: 1, **votes}", "{**votes, asked: 1}"),
     _fault(
         "topics reach the assignor in the order of their names",

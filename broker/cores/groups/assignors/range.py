@@ -28,6 +28,11 @@ class RangeAssignor:
         self, members: Mapping[str, MemberSpec], is_homogeneous: bool, topics: TopicDescriber
     ) -> dict[str, Assignment]:
         ranked = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
+        if is_homogeneous and ranked:
+            # As in Kafka, the first member speaks for all, even for one whose regular expression has not been looked up.
+            first = members[ranked[0]].subscribed
+            if any(member.subscribed is not first for member in members.values()):
+                members = {member_id: member._replace(subscribed=first) for member_id, member in members.items()}
         shares = _shares([members[member_id] for member_id in ranked], topics)
         assigned = {
             member_id: _assignment(members[member_id], share, is_homogeneous)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from broker.cores.groups.assignors.java_order import timeline_order
 from broker.cores.groups.classic.assignments import assignment_of
 from broker.cores.groups.classic.group import CONSUMER, ClassicGroup
 from broker.cores.groups.classic.member import Member
@@ -39,7 +40,7 @@ def is_due(step: Step, group: ConsumerGroup, going: Collection[ConsumerMember], 
 
 def downgrade(step: Step, group: ConsumerGroup, going: Collection[str]) -> ClassicGroup:
     """Make the group a classic one without these members. The caller starts its rebalance."""
-    staying = [one for member_id, one in group.members.items() if member_id not in going]
+    staying = [group.members[member_id] for member_id in _order(group) if member_id not in going]
     plan = _Plan(group.group_id, group.generation, [_member(group, one, one) for one in staying])
     group.cancel_timers(step)
     for record in group.tombstones(step.wall_ms, keeps_offsets=True):
@@ -54,7 +55,8 @@ def downgrade_for(
     was_rebalancing, is_other = group.is_rebalancing, joining.member_id != holder.member_id
     if is_other:
         note_joined(group, joining.member_id, holder.member_id)
-    members = [_member(group, one, one) for one in group.members.values() if one is not holder]
+    others = [group.members[member_id] for member_id in _order(group) if member_id != holder.member_id]
+    members = [_member(group, one, one) for one in others]
     plan = _Plan(group.group_id, group.generation, [*members, _member(group, joining, holder)])
     ids = [joining.member_id if member_id == holder.member_id else member_id for member_id in group.members]
     ends = group.tombstones(step.wall_ms, keeps_offsets=True, member_ids=ids)
@@ -66,6 +68,11 @@ def downgrade_for(
         step.emit(classic, EventType.STABLE, assignment=assignment_of(classic))
     elif is_other:
         step.emit(classic, EventType.MEMBER_REPLACED)
+
+
+def _order(group: ConsumerGroup) -> list[str]:
+    """That of Kafka's table of members; the first one that stays leads the classic group."""
+    return timeline_order(group.members, group.most_members)
 
 
 class _Plan(NamedTuple):

@@ -6,7 +6,7 @@ that joins starts a rebalance, which the next heartbeats of the classic members 
 
 from __future__ import annotations
 
-from broker.cores.groups.assignors.java_order import grown, ids_order
+from broker.cores.groups.assignors.java_order import grown, ids_order, map_order, timeline_order
 from broker.cores.groups.classic.group import CONSUMER, ClassicGroup
 from broker.cores.groups.classic.member import Member
 from broker.cores.groups.classic.replies import join_refused, sync_refused
@@ -56,7 +56,8 @@ def upgraded(step: Step, group: ClassicGroup, records: list[StateRecord]) -> Con
     made = ConsumerGroup(group.group_id, offsets_loaded=group.offsets_loaded)
     # A generation that members learned just before a crash is not stored as one of the group.
     made.generation = made.assignment_epoch = step.next_generation(group) - 1
-    for member in group.members.values():
+    for member_id in map_order(group.members):
+        member = group.members[member_id]
         try:
             converted = _member(member, group.protocol, made.generation, catalog)
         except DecodeError:
@@ -69,7 +70,8 @@ def upgraded(step: Step, group: ClassicGroup, records: list[StateRecord]) -> Con
         owned = converted.current.assigned
         made.targets[member.member_id] = {topic_id: tuple(sorted(owned[topic_id])) for topic_id in owned}
     made.metadata_hash = metadata_hash(made.subscribed_topics(), catalog)
-    group_id, members = group.group_id, made.members.values()
+    # The order of Kafka's tables: it decides who leads the group if it becomes a classic one again.
+    group_id, members = group.group_id, [made.members[one] for one in timeline_order(made.members, made.most_members)]
     records += [
         *group.tombstones(wall_ms, keeps_offsets=True),
         *(MemberRecord(group_id, one.member_id, one.subscription, wall_ms) for one in members),

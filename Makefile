@@ -91,6 +91,7 @@ bench: compiled  ## Measure this broker, and peers with PEERS="--peer NAME=COMMA
 oracle: compiled  ## Compare with a real Kafka on new seeds or SEEDS=1-200 (requires java and mvn)
 	$(BIN)/python -m tests.harness.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
 	$(BIN)/python -m tests.harness.oracle.transactions fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
+	$(BIN)/python -m tests.harness.oracle.consumer fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))
 
 traces: $(READY)  ## Rewrite the golden scenarios of the coordinator; review the diff
 	$(BIN)/python -m tests.broker.cores.groups.traces --write

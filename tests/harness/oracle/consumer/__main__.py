@@ -1,7 +1,11 @@
-"""`python -m tests.harness.oracle.consumer`: compare recorded walks of consumer groups with our coordinator.
+"""`python -m tests.harness.oracle.consumer`: record walks of consumer groups from a real Kafka, and compare.
 
-check FILE ...       compare recordings on the core
-show FILE SEED       print a walk
+fresh [--seeds A-B] [--kinds consumer,migration]      start Kafkas, record walks of fresh seeds, compare: part of make oracle
+record --seeds A-B [--kinds ...] [--out DIRECTORY]    record, without comparing
+check FILE ...                                        compare recordings on the core and over a socket
+core FILE ...                                         compare recordings on the core only
+coverage FILE ...                                     print which answers recordings contain
+show FILE SEED                                        print a walk
 """
 
 from __future__ import annotations
@@ -9,25 +13,80 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.harness.oracle.consumer import on_core
-from tests.harness.oracle.consumer.files import read
+from tests.harness.oracle.consumer import coverage, fresh, on_core
+from tests.harness.oracle.consumer.files import read, recording
+from tests.harness.oracle.verdict import seeds_of, summed_up
+from tests.harness.reference_kafka import Jars, Unavailable
+
+# By kind. Walks with timeouts take half a minute each, and an idle machine.
+WALKS = {"consumer": 40, "migration": 30, "max-size": 10, "large": 6, "timed": 4}
+OUT = Path("build") / "oracle"
+
+
+def _kinds_of(text: str) -> tuple[str, ...]:
+    kinds = tuple(text.split(","))
+    unknown = set(kinds) - WALKS.keys()
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(WALKS)}")
+    return kinds
+
+
+def _fresh(options: argparse.Namespace) -> int:
+    try:
+        Jars()
+    except Unavailable as reason:
+        print(f"oracle: skipped, no real Kafka on this machine: {reason}")
+        return 0
+    first = int(time.time())
+    verdicts = []
+    for kind in options.kinds:
+        seeds = options.seeds or range(first, first + WALKS[kind])
+        name = f"{seeds[0]}-{seeds[-1]}"
+        again = f"python -m tests.harness.oracle.consumer fresh --kinds {kind} --seeds {name}"
+        print(f"{kind}: seeds {name} (to repeat: {again})", flush=True)
+        path = options.out / f"consumer-groups-{kind}-{name}.jsonl.xz"
+        verdicts.append(fresh.record_and_check(seeds, kind, path))
+        print("\n".join(verdicts[-1].lines()), flush=True)
+    return summed_up(verdicts)
+
+
+def _record(options: argparse.Namespace) -> int:
+    for kind in options.kinds:
+        path = options.out / recording(kind).name
+        made = fresh.record_fresh(options.seeds, kind, path)
+        steps = sum(len(walk["steps"]) for walk in made.walks)
+        print(f"{path}: {len(made.walks)} walks, {steps} steps; dropped {dict(made.dropped)}, given up {made.given_up}")
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:
+    verdicts = []
+    for path in options.files:
+        verdicts.append(fresh.check(path))
+        print("\n".join(verdicts[-1].lines()), flush=True)
+    return summed_up(verdicts)
+
+
+def _core(options: argparse.Namespace) -> int:
     differing = 0
     for path in options.files:
         header, walks = read(path)
         settings = on_core.settings_of(header)
         found = [differences for walk in walks if (differences := on_core.play_walk(walk, settings))]
         differing += len(found)
-        steps = sum(len(walk["steps"]) for walk in walks)
-        print(f"{path}: {len(walks)} walks, {steps} steps, {len(found)} walks differ")
+        print(f"{path}: {len(walks)} walks, {sum(len(one['steps']) for one in walks)} steps, {len(found)} walks differ")
         for differences in found:
             print(*differences, sep="\n")
     return 1 if differing else 0
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    print("\n".join(coverage.lines([walk for path in options.files for walk in read(path)[1]])))
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -37,7 +96,8 @@ def _show(options: argparse.Namespace) -> int:
             for step in walk["steps"]:
                 print(step["t"], step["client"], step["api"], f"v{step['version']}", json.dumps(step["request"]))
                 for what in ("replies", "records"):
-                    print(*(f"    {what} {json.dumps(one)}" for one in step[what]), sep="\n")
+                    for one in step[what]:
+                        print(f"    {what} {json.dumps(one)}")
                 print("    state", json.dumps(step["state"]))
     return 0
 
@@ -55,7 +115,13 @@ def main() -> int:
         made.set_defaults(function=function)
         return made
 
-    command("check", _check).add_argument("files", type=Path, nargs="+")
+    for name, function in (("fresh", _fresh), ("record", _record)):
+        made = command(name, function)
+        made.add_argument("--seeds", type=seeds_of, required=name == "record", help="FIRST-LAST")
+        made.add_argument("--kinds", type=_kinds_of, default=tuple(WALKS), help=f"of walks: {', '.join(WALKS)}")
+        made.add_argument("--out", type=Path, default=OUT, help=f"directory of the recordings ({OUT})")
+    for name, function in (("check", _check), ("core", _core), ("coverage", _coverage)):
+        command(name, function).add_argument("files", type=Path, nargs="+")
     made = command("show", _show)
     made.add_argument("file", type=Path)
     made.add_argument("seed", type=int)

@@ -1,8 +1,4 @@
-"""Recordings of walks: a header, and a line for each walk.
-
-`asked_again` of a walk: the numbers of JoinGroups that were sent to Kafka once more before, because the first member id was not
-usable for the recording. The group waits for a client with that id.
-"""
+"""Recordings of walks: a header, and a line for each walk."""
 
 from __future__ import annotations
 

@@ -52,8 +52,9 @@ CONTROL = 0
 def settings_of(header: dict[str, Any]) -> GroupSettings:
     """Settings that only the server uses are left out."""
     named = {name.replace(".", "_"): value for name, value in header["settings"].items()}
-    known = {name: value for name, value in named.items() if name in GroupSettings._fields}
-    return GroupSettings(**{name: int(value) if value.isdigit() else value for name, value in known.items()})
+    known: dict[str, str] = {name: value for name, value in named.items() if name in GroupSettings._fields}
+    values: dict[str, Any] = {name: int(value) if value.isdigit() else value for name, value in known.items()}
+    return GroupSettings(**values)
 
 
 class CorePlayer:
@@ -72,7 +73,6 @@ class CorePlayer:
         self._records: list[Any] = []
         self._offsets: set[tuple[str, str, int]] = set()
         self._step: Step = {}
-        self._asked_again: list[int] = walk.get("asked_again", [])
         self.core = Coordinator(settings, self._new_id, self.catalog)
         self.core.resume(self.now_ms, self._wall_ms())
 
@@ -94,8 +94,6 @@ class CorePlayer:
             replies += step["replies"]
         else:
             request = forms.build(forms.BY_NAME[step["api"]].request, step["request"], self.names)
-            if step["t"] in self._asked_again:
-                self._ask_unseen(request, step)
             replies += self._replies(self._handled(request, step["t"], step["version"], step["client"]))
         replies += self._let_pass()
         replies.sort(key=lambda one: one["to"])
@@ -143,12 +141,6 @@ class CorePlayer:
         return [one["name"] for one in reply["response"][rows] if one["error_code"] == 0]
 
     # ---- the coordinator
-
-    def _ask_unseen(self, request: Message, step: Step) -> None:
-        """Get a member id that no client uses, which keeps the group waiting for one."""
-        place, self._next_place = self._next_place, hashes.BUCKETS - 1
-        self._handled(request, CONTROL, step["version"], step["client"])
-        self._next_place = place
 
     def _handled(self, request: Message, ticket: int, version: int, client: str) -> GroupEffects:
         request = decode(type(request), encode(request, version), version)

@@ -18,6 +18,7 @@ from broker.protocol.wire_types import Message
 from tests.harness.oracle.consumer import forms, hashes, stored
 from tests.harness.oracle.consumer.files import Recorded, State, Step
 from tests.harness.oracle.consumer.names import Names
+from tests.harness.oracle.consumer.probe import wait_until_seen
 from tests.harness.oracle.consumer.state import seen
 from tests.harness.oracle.consumer.topics import Topics, TopicSets
 from tests.harness.oracle.over_socket import Address, Line
@@ -42,7 +43,6 @@ class Player:
     def __init__(self, address: Address, walk: Recorded, sets: TopicSets) -> None:
         self.address = address
         topics = sets.own(walk["topics"]) if walk["own_topics"] else sets.shared(walk["topics"])
-        self.settle_s = sets.settle_s
         self.names = Names(topics, walk["groups"], walk["literals"])
         self.groups = [self.names.live[one] for one in walk["groups"]]
         self._symbols: list[str] = walk["groups"]
@@ -151,7 +151,8 @@ class Player:
                     self.names.bind_id(symbol, self._in_order(topics, name, asked[symbol]["num_partitions"]))
                 else:
                     topics.wait_for({name: asked[symbol]["count"] if symbol in asked else 0})
-        time.sleep(self.settle_s)
+                row = asked.get(symbol, {})
+                wait_until_seen(self._control, self._read, name, row.get("num_partitions", row.get("count", 0)))
 
     def _in_order(self, topics: Topics, name: str, count: int) -> bytes:
         """The id of a topic, which is created again until it comes after those that the walk has seen."""

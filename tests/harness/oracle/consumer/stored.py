@@ -23,7 +23,7 @@ from broker.protocol.record_batch import batches, decode_records
 from tests.harness.oracle.consumer import forms
 from tests.harness.oracle.consumer.names import Names
 
-OFFSET, CLASSIC = 1, 2
+OFFSET, CLASSIC, EXPRESSION = 1, 2, REGULAR_EXPRESSION
 PENDING = "pending"
 
 

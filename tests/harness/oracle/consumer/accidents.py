@@ -1,0 +1,57 @@
+"""Accidents of Kafka that we do not copy, and its free choices. A walk that meets one cannot be compared; docs/protocol.md says what we do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.protocol.errors import ErrorCode
+from tests.harness.oracle.consumer.files import State, Step
+from tests.harness.oracle.consumer.forms import codes
+from tests.harness.oracle.consumer.player import Inconclusive
+
+
+class Accidents:
+    """Watches a walk and raises Inconclusive if Kafka did by accident what we do otherwise."""
+
+    def __init__(self) -> None:
+        self._leaders: dict[str, str] = {}
+
+    def refuse(self, step: Step, replies: list[dict[str, Any]], before: State, after: State) -> None:
+        for reply in replies:
+            if ErrorCode.UNKNOWN_SERVER_ERROR in codes(reply["response"]):
+                raise Inconclusive("Kafka fails")
+        if step["api"] == "JoinGroup":
+            group = before.get(step["request"]["group_id"], {})
+            # Kafka forgets the group, without a record, so that a restart brings it back.
+            if group.get("type") == "consumer" and group["state"] == "Empty" and step["request"]["member_id"]:
+                raise Inconclusive("Kafka forgets an empty group")
+        self._succession(replies, before, after)
+        self._downgrade(before, after)
+
+    def _downgrade(self, before: State, after: State) -> None:
+        """The leader of a group that becomes classic is the first in a table that depends on all bits of the members' ids."""
+        for group, state in after.items():
+            has_made = any(member_id.startswith("$M") for member_id in before[group]["members"])
+            if (
+                before[group]["type"] == "consumer"
+                and state["type"] == "classic"
+                and has_made
+                and len(state["members"]) > 1
+            ):
+                raise Inconclusive("the leader depends on ids that the broker has made")
+
+    def _succession(self, replies: list[dict[str, Any]], before: State, after: State) -> None:
+        """When the leader of a classic group leaves, Kafka takes the next one from a hash table."""
+        for group, state in after.items():
+            leader = self._leaders.get(group)
+            members = state["members"].keys()
+            if state["type"] != "classic" or not members:
+                self._leaders.pop(group, None)
+            elif leader is not None and leader not in members and len(members & before[group]["members"].keys()) > 1:
+                raise Inconclusive("another leader is chosen")
+        for reply in replies:
+            answer = reply["response"]
+            if isinstance(answer, dict) and answer.get("leader") and not answer.get("error_code"):
+                for group, state in after.items():
+                    if answer["leader"] in state["members"]:
+                        self._leaders[group] = answer["leader"]

@@ -24,7 +24,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One row of the table. `least` and `most` are inclusive bounds; `choices` lists the allowed values.
+    """One row of the table. `least` and `most` are inclusive bounds; `choices` lists the allowed values, `any_case` in any case.
 
     `per_listener`: `listener.name.<name>.<option>` sets it for one listener. `per_mechanism`:
     `listener.name.<name>.<mechanism>.<option>` sets it for one SASL mechanism of a listener.
@@ -37,6 +37,7 @@ class Option:
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
+    any_case: bool = False
     per_listener: bool = False
     per_mechanism: bool = False
 
@@ -47,7 +48,7 @@ class Option:
     def parse(self, text: str) -> Value:
         """Parse and check a value. Raises ConfigError."""
         text = text.strip()
-        value = self._parse_kind(text)
+        value = self._parse_kind(text.lower() if self.any_case else text)
         if isinstance(value, int | float) and not isinstance(value, bool):
             low = self.least if self.least is not None else -float("inf")
             high = self.most if self.most is not None else float("inf")

@@ -178,6 +178,7 @@ class Options(SaslOptions, SecurityOptions):
         "Whether a classic group becomes a consumer group when a member of that protocol joins (upgrade), and becomes classic again"
         " when the last of them leaves (downgrade), with members that stay.",
         choices=("bidirectional", "upgrade", "downgrade", "disabled"),
+        any_case=True,
     )
     group_consumer_regex_refresh_interval_ms: int = integer(
         "group.consumer.regex.refresh.interval.ms",

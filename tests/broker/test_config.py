@@ -128,6 +128,13 @@ def test_bounds_are_inclusive():
     assert "more than" in refusal("group.min.session.timeout.ms=6", "group.max.session.timeout.ms=5")
 
 
+def test_a_policy_may_be_spelled_in_any_case():
+    option = OPTIONS["group.consumer.migration.policy"]
+    assert (option.parse("UPGRADE"), option.parse("Disabled")) == ("upgrade", "disabled")
+    with pytest.raises(ConfigError, match="'sideways' is not one of bidirectional, upgrade, downgrade, disabled"):
+        option.parse("sideways")
+
+
 def test_an_unimplemented_option_of_kafka_warns_once_and_is_listed():
     config = options("num.io.threads=8", "num.io.threads=9", "listener.name.outside.ssl.provider=x")
     assert config.unimplemented == ("listener.name.outside.ssl.provider", "num.io.threads")

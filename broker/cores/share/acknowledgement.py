@@ -51,6 +51,8 @@ def release(partition: SharePartition, member_id: str) -> Refusal | None:
         return _FENCED
     ended = _Ended(partition)
     for batch in partition.in_flight:
+        if batch.whole is not None and batch.whole.member_id != member_id:
+            continue
         for first, last, delivery in _acquired_runs(partition, batch, batch.first_offset, batch.last_offset):
             if delivery.member_id == member_id:
                 ended.release(delivery, first, last, counts=False)

@@ -116,8 +116,8 @@ class SharePartition:
         """Whether the limit of records in flight allows to read on."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
-        if self._count() >= self.limits.in_flight:
-            # Records of aborted transactions are finished when they are read, and no member acknowledges them.
+        if self._count() >= self.limits.in_flight and self._last_finished() == self.end_offset:
+            # All are of aborted transactions: they are finished when they are read, and no member acknowledges them.
             self.move_start()
         return self._count() < self.limits.in_flight
 
@@ -181,8 +181,6 @@ class SharePartition:
         for batch in batches:
             if batch.first_offset >= end:
                 break
-            if batch.last_offset < first:
-                continue
             if batch.whole is not None:
                 if batch.whole.state is not state:
                     continue
@@ -205,22 +203,25 @@ class SharePartition:
             return False
         last = self.in_flight.last.last_offset
         if finished == last:
-            self.start_offset = self.end_offset = last + 1
+            self.start_offset = max(self.start_offset, last + 1)
+            self.end_offset = self.start_offset
             self.in_flight.clear()
             self._locks.clear()
             return True
         batch = self.in_flight.floor(finished)
         assert batch is not None
         if finished != batch.last_offset:
-            self.start_offset = finished + 1
+            following = finished + 1
             self.in_flight.drop_before(batch.first_offset)
-            return True
-        following = self.in_flight.after(finished)
-        assert following is not None
-        self.start_offset = following.first_offset
-        if self.gap is not None and self.has_gaps:
-            self.start_offset = min(self.gap.start, self.start_offset)
-        self.in_flight.drop_before(batch.first_offset + 1)
+        else:
+            next_batch = self.in_flight.after(finished)
+            assert next_batch is not None
+            following = next_batch.first_offset
+            if self.gap is not None and self.has_gaps:
+                following = min(self.gap.start, following)
+            self.in_flight.drop_before(batch.first_offset + 1)
+        # Acquired records below it may still be in flight, if the log start has passed them.
+        self.start_offset = max(self.start_offset, following)
         return True
 
     def _starts_finished(self) -> bool:

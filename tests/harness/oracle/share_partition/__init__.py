@@ -1,0 +1,1 @@
+"""Random walks of a share partition, played by Kafka's SharePartition and by ours."""

@@ -18,6 +18,7 @@ from tests.harness.reference_kafka import KafkaTools
 
 Row = dict[str, str]
 PATTERN_MEMBER = Path(__file__).with_name("java") / "PatternMember.java"
+SHARE_MEMBER = Path(__file__).with_name("java") / "ShareMember.java"
 
 
 class Java:
@@ -152,3 +153,17 @@ class PatternMember(JavaMember):
         command = java.tools.jars.command(str(PATTERN_MEMBER), java.bootstrap, group, pattern)
         pipe = subprocess.PIPE
         self._listen_to(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True))
+
+
+class ShareMember(JavaMember):
+    """A Java share consumer, which does with each record what its value says (see ShareMember.java)."""
+
+    def __init__(self, java: Java, group: str, topic: str) -> None:
+        # Java compiles a source file that it is given in place of a class.
+        command = java.tools.jars.command(str(SHARE_MEMBER), java.bootstrap, group, topic)
+        pipe = subprocess.PIPE
+        self._listen_to(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True))
+
+    def records(self) -> list[tuple[str, int]]:
+        """Value and delivery count of what it got, in order."""
+        return [(event["value"], event["count"]) for event in list(self.events) if event["name"] == "record"]

@@ -338,21 +338,27 @@ def _newer_member(
 
 
 def _add_lag(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
-    """Add committed offsets and lag. Share groups have no committed offsets."""
-    names = [row.group for row in described.values() if not row.error and row.type in (CLASSIC, CONSUMER)]
+    """Add committed offsets and lag; to share groups, their start offsets."""
+    names = [row.group for row in described.values() if not row.error and row.type in (CLASSIC, CONSUMER, SHARE)]
     commits = yield from committed(cluster, names)
     wanted = {key for found in commits.values() if isinstance(found, dict) for key in found}
-    wanted |= {key for name in names for member in described[name].members for key in member.owned()}
+    wanted |= {key for name in names for member in _owners(described[name]) for key in member.owned()}
     ends = yield from list_offsets(cluster, dict.fromkeys(wanted, LATEST))
     offsets = {key: end.as_row() if isinstance(end, KgctlError) else end.offset for key, end in ends.items()}
     result = {}
     for name in names:
         group, found = described[name], commits[name]
-        if isinstance(found, KgctlError):
+        if not isinstance(found, KgctlError):
+            result[name] = replace(group, partitions=lag_rows(name, _owners(group), found, offsets))
+        elif group.type != SHARE:
+            # Kafka 4.0 has share groups, and does not report their offsets.
             result[name] = replace(group, error=found.as_row())
-        else:
-            result[name] = replace(group, partitions=lag_rows(name, group.members, found, offsets))
     return result | (yield from _add_first_records(cluster, result))
+
+
+def _owners(group: GroupDescription) -> tuple[MemberRow, ...]:
+    """The members, unless several of them may read the same partition."""
+    return () if group.type == SHARE else group.members
 
 
 def _add_first_records(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:

@@ -16,7 +16,7 @@ from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, Repeated, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, Unreachable
 from kgctl.client.net.steps import Steps
-from kgctl.model.groups import Committed
+from kgctl.model.groups import SHARE, Committed
 from kgctl.model.topic_partition import Keys, TopicPartition
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
@@ -96,14 +96,28 @@ def _read_list(answer: ListOffsetsResponse) -> dict[TopicPartition, OffsetAt | K
 def committed(
     cluster: Cluster, groups: Iterable[str]
 ) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
-    """All committed offsets of each group; many groups in one request where the coordinator can (Kafka 3.0)."""
+    """All committed offsets of each group; many groups in one request where the coordinator can (Kafka 3.0).
+
+    Of a group that is known as a share group, the start offsets.
+    """
+    names = list(groups)
+    if shares := _share_groups(cluster, names):
+        from kgctl.client.admin.share_offsets import share_offsets
+
+        found = yield from share_offsets(cluster, shares)
+        rest = [name for name in names if name not in found]
+        return found | ((yield from committed(cluster, rest)) if rest else {})
 
     def make(node: Node, names: list[str]) -> list[Batch[str]]:
         if _takes_one_group(cluster, node):
             return [_fetch_one(node, name) for name in names]
         return [_fetch_many(node, some) for some in chunks(names, GROUPS_PER_REQUEST)]
 
-    return (yield from cluster.at_coordinators(groups, make))
+    return (yield from cluster.at_coordinators(names, make))
+
+
+def _share_groups(cluster: Cluster, groups: Iterable[str]) -> list[str]:
+    return [group for group in groups if cluster.group_types.get(group) == SHARE]
 
 
 def stable(
@@ -118,6 +132,11 @@ def stable_of(
     cluster: Cluster, wanted: Mapping[str, Sequence[TopicPartition]]
 ) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
     """The same for many groups, each with its partitions; many groups in one request where the coordinator can."""
+    if shares := _share_groups(cluster, wanted):
+        found = yield from committed(cluster, shares)
+        rest = {group: some for group, some in wanted.items() if group not in found}
+        narrowed = {group: _only(some, wanted[group]) for group, some in found.items()}
+        return narrowed | ((yield from stable_of(cluster, rest)) if rest else {})
     topics = {
         group: [
             OffsetFetchRequest.Topic(name=name, partition_indexes=some) for name, some in _by_topic(partitions).items()
@@ -131,6 +150,12 @@ def stable_of(
         return [_fetch_of(node, {name: topics[name] for name in some}) for some in chunks(names, GROUPS_PER_REQUEST)]
 
     return (yield from cluster.at_coordinators(wanted, make))
+
+
+def _only(
+    found: dict[TopicPartition, Committed] | KgctlError, wanted: Iterable[TopicPartition]
+) -> dict[TopicPartition, Committed] | KgctlError:
+    return found if isinstance(found, KgctlError) else {key: found[key] for key in wanted if key in found}
 
 
 def _takes_one_group(cluster: Cluster, node: Node) -> bool:
@@ -195,8 +220,14 @@ def commit_each(
 ) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
     """Commit for each group as a simple consumer (generation -1), which Kafka allows for groups without members.
 
-    A `Committed` is stored with its leader epoch and metadata. None is success.
+    A `Committed` is stored with its leader epoch and metadata. None is success. Share groups get start offsets.
     """
+    if shares := _share_groups(cluster, offsets):
+        from kgctl.client.admin.share_offsets import alter_share_offsets
+
+        altered = yield from alter_share_offsets(cluster, {group: offsets[group] for group in shares})
+        rest = {group: some for group, some in offsets.items() if group not in altered}
+        return altered | ((yield from commit_each(cluster, rest)) if rest else {})
     done: dict[str, dict[TopicPartition, KgctlError | None]] = {group: {} for group in offsets}
     # Usually one round for all groups; a group with more partitions takes part in several.
     parts = {group: list(chunks(sorted(some), PARTITIONS_PER_REQUEST)) for group, some in offsets.items()}

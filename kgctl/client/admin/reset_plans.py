@@ -17,7 +17,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondit
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import FAILED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, Committed, GroupDescription
+from kgctl.model.groups import CLASSIC, CONSUMER, SHARE, Committed, GroupDescription
 from kgctl.model.topic_partition import TopicPartition
 
 Commits = Mapping[TopicPartition, Committed]
@@ -81,7 +81,7 @@ def _begin(described: GroupDescription, *, create: bool) -> ResetPlan:
     if error is not None and error.name == NotFound.name:
         hint = f"Consumer group '{group}' does not exist; check the name, or add --create to give it offsets."
         return ResetPlan(group, None, (), error=None if create else RowError(NotFound.name, hint))
-    if error is None and described.type not in (CLASSIC, CONSUMER):
+    if error is None and described.type not in (CLASSIC, CONSUMER, SHARE):
         error = Precondition(f"Offsets of group '{group}' cannot be reset: it is of type {described.type}.").as_row()
     return ResetPlan(group, described.state, (), described.type, described.members, error)
 

@@ -56,10 +56,13 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
     61: {TOPIC: "READ"},  # DescribeProducers
     65: {TRANSACTION: "DESCRIBE"},  # DescribeTransactions
+    68: {GROUP: "READ", TOPIC: "DESCRIBE"},  # ConsumerGroupHeartbeat
     69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     74: {CLUSTER: "DESCRIBE_CONFIGS"},  # ListConfigResources
     75: {TOPIC: "DESCRIBE"},  # DescribeTopicPartitions
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
+    90: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # DescribeShareGroupOffsets
+    91: {GROUP: "READ", TOPIC: "READ"},  # AlterShareGroupOffsets
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
     10001: {GROUP: "READ"},  # TriggerRebalance, of our broker
     10002: {CLUSTER: "DESCRIBE"},  # DescribeBroker, of our broker

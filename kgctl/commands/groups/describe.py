@@ -180,8 +180,8 @@ def _note_states(found: Sequence[GroupDescription], offsets_shown: bool) -> None
     )
     _note_each(
         [group.group for group in present if group.type == SHARE and offsets_shown],
-        "Group '{}' is a share group: it has no committed offsets.",
-        "{} groups are share groups: they have no committed offsets.",
+        "Group '{}' is a share group: CURRENT-OFFSET is the first record that is not done, and LAG counts all after it.",
+        "{} groups are share groups: CURRENT-OFFSET is the first record that is not done, and LAG counts all after it.",
     )
 
 

@@ -12,7 +12,7 @@ COUNTS = {
     "broker/cores/groups": 677,
     "broker/cores/telemetry": 36,
     "broker/cores/groups/assignors": 54,
-    "broker/cores/groups/consumer": 97,
+    "broker/cores/groups/consumer": 116,
     "broker/cores/transactions": 191,
     "broker/storage": 127,
     "kgctl/client/consumer/assignors": 93,

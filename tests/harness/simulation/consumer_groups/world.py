@@ -126,6 +126,9 @@ class ConsumerGroupsWorld(World):
 
     def _calm_down(self) -> None:
         super()._calm_down()
+        missing = [name for name in OTHERS if name not in self.catalog]
+        if missing and self.happens(0.5):
+            self.clock.later(self.random.randrange(20 * SECOND), self.catalog.create, missing[0], 3)
         self.clock.later(45 * SECOND, self._repair)
 
     def _repair(self) -> None:

@@ -52,6 +52,7 @@ def join_time_s(address: tuple[str, int], group: str, count: int, partitions: in
     """Seconds from the first heartbeat of many members until their group is Stable; they send heartbeats without a pause."""
     topic = f"bench-{group}"
     wire.make_topic(address, topic, partitions)
+    _wait_until_assignable(address, topic, partitions)
     members = [Member(group, number, [topic]) for number in range(count)]
     began = time.perf_counter()
     _settle(address, group, members)
@@ -94,6 +95,17 @@ def heartbeat_lines(address: tuple[str, int], connections: int, tag: str) -> lis
         member.take(wire.ask(sock, member.heartbeat()))
         lines.append(load.Line(sock, member.heartbeat()))
     return lines
+
+
+def _wait_until_assignable(address: tuple[str, int], topic: str, partitions: int) -> None:
+    """A coordinator may see a topic seconds after clients do: wait until a lone member owns all of it."""
+    member, until = Member(f"{topic}-probe", 0, [topic]), time.perf_counter() + SETTLED_WITHIN_S
+    with contextlib.closing(wire.connect(address)) as sock:
+        while sum(map(len, member.owned.values())) < partitions:
+            member.take(wire.ask(sock, member.heartbeat()))
+            if time.perf_counter() > until:
+                raise Refused(f"the coordinator does not see {topic} within {SETTLED_WITHIN_S:.0f} s")
+            time.sleep(0.01)
 
 
 def _settle(address: tuple[str, int], group: str, members: Sequence[Member]) -> None:

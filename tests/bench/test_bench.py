@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import cli, groups, load, pipelines, secured, streams, wire
+from bench import cli, consumer_groups, groups, load, pipelines, secured, streams, wire
 from bench.measures import COMMANDS, MEASURES, Absent, Figure
 from bench.report import Report
 from bench.targets import Running, Target, TargetFailed, ours, peer
@@ -184,3 +184,15 @@ def test_commands_are_measured_as_multiples_of_an_empty_program(monkeypatch: pyt
         "kgctl broker start",
     ]
     assert all(isinstance(figure, Figure) and figure.value > 0 for figure in figures)
+
+
+def test_a_consumer_group_settles_and_gets_its_target() -> None:
+    with LocalBroker() as broker:
+        address = address_of(broker.bootstrap_servers)
+        assert consumer_groups.join_time_s(address, "settling", 8, 16) > 0
+        assert consumer_groups.target_s(address, "target", 4, 2 * consumer_groups.CREATED_AT_ONCE) > 0
+        lines = consumer_groups.heartbeat_lines(address, 2, "beating")
+        try:
+            assert load.run(lines, 1, 0.05).answers > 0
+        finally:
+            load.close(lines)

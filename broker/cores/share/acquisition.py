@@ -84,7 +84,7 @@ class _Acquisition:
         if not known:
             self._acquire_new(first, last)
             return self._found
-        gap_start = base
+        gap_start = max(base, partition.start_offset)
         for batch in known:
             if self._is_enough:
                 break
@@ -140,9 +140,8 @@ class _Acquisition:
     def _acquire_new(self, first: int, last: int) -> None:
         """Acquire records that are not in flight, in batches of about `batch_size` records."""
         partition, wanted = self._partition, self._wanted
-        if not partition.in_flight:
-            # The batch may begin with records that are finished.
-            first = max(first, partition.end_offset)
+        # The batch may begin with records that are finished. Kafka 4.1 delivers them again if others are in flight.
+        first = max(first, partition.end_offset if not partition.in_flight else partition.start_offset)
         room = wanted.max_records - self._count
         if room < last - first + 1:
             last = min(last, self._end_of_batch(first + room - 1))

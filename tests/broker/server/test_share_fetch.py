@@ -68,6 +68,20 @@ def test_accepted_records_are_not_delivered_again_also_after_a_restart(running: 
             assert acquired(member(client, place), place) == [(3, 3, 1)]
 
 
+def test_a_restart_delivers_only_the_rest_of_a_batch(running: RunningBroker, place: Place) -> None:
+    with running.client() as client:
+        for _ in range(3):
+            produce(client, "t", *[b"x"] * 5)
+        one = member(client, place)
+        assert acquired(one, place) == [(0, 14, 1)]
+        assert one.acknowledge({place: [(0, 1, [ACCEPT]), (5, 9, [ACCEPT])]}) == {place: NONE}
+    for _ in range(2):
+        running.restart()
+        with running.client() as client:
+            found = member(client, place).fetch()[place]
+            assert found.acquired == [(2, 4, 1), (10, 14, 1)]
+
+
 def test_released_records_count_deliveries_and_rejected_ones_are_gone(client: WireClient, place: Place) -> None:
     produce(client, "t", b"a", b"b", b"c", b"d")
     one = member(client, place)

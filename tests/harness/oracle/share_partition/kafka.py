@@ -60,8 +60,13 @@ class KafkasPlayer:
 
 
 def _has_failed(line: str, shown: Shown, start: int) -> bool:
-    """A request has no answer, the start offset moves back, or the partition is full of finished records, which is final."""
+    """A request has no answer, the start offset moves back, or it cannot move: it is behind a batch with a state for each offset, or
+    the partition is full of finished records.
+    """
     if line.startswith(("ack", "release")) and shown["result"] is None:
+        return True
+    before = [batch for batch in shown["batches"] if batch[0] <= shown["start"]]
+    if before and before[-1][1] < shown["start"] and not before[-1][2]:
         return True
     states = {state for batch in shown["batches"] for state, _, _ in batch[3]}
     return shown["start"] < start or (not shown["can"] and states <= set(FINISHED))

@@ -4,6 +4,7 @@ Where Kafka 4.1 is known to err, a walk does not go:
 - if the log start or compaction passes several available batches, or several that are acquired are aborted, Kafka archives only the first
   (the second operand of || is not evaluated);
 - if an aborted batch begins before the first record in flight, Kafka fails;
+- if a record batch begins below the start offset, Kafka may acquire what is finished;
 - if a gap from before a restart ends within a record batch and the limit of records is reached there, Kafka acquires the whole batch,
   with what is acknowledged;
 - if the log start passes acquired records, the start offset of Kafka may move back when they time out;
@@ -127,6 +128,8 @@ def _acquire(random: Random, player: Player, log: _Log, member: str) -> str | No
         log.grow()
     read = log.read(offset, random.randrange(1, 5))
     if not read:
+        return None
+    if partition.in_flight and read[0][0] < partition.start_offset:
         return None
     end = read[-1][1]
     aborted = [(producer, first) for producer, first, marker in log.aborted if first <= end and marker >= read[0][0]]

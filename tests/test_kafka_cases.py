@@ -13,6 +13,7 @@ COUNTS = {
     "broker/cores/telemetry": 36,
     "broker/cores/groups/assignors": 54,
     "broker/cores/groups/consumer": 116,
+    "broker/cores/groups/share": 130,
     "broker/cores/transactions": 191,
     "broker/storage": 127,
     "kgctl/client/consumer/assignors": 93,

@@ -25,6 +25,7 @@ from tests.mutation.kgctl_faults import KGCTL_FAULTS
 from tests.mutation.membership_faults import MEMBERSHIP_FAULTS
 from tests.mutation.network_faults import NETWORK_FAULTS
 from tests.mutation.producer_faults import PRODUCER_FAULTS
+from tests.mutation.share_group_faults import SHARE_GROUP_FAULTS
 
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 TIMEOUT_S = 300
@@ -34,6 +35,7 @@ FAULTS = (
     + KGCTL_FAULTS
     + ASSIGNOR_FAULTS
     + CONSUMER_GROUP_FAULTS
+    + SHARE_GROUP_FAULTS
     + CONSUMER_WORLD_FAULTS
     + EPOCH_MEMBERSHIP_FAULTS
     + FETCHING_FAULTS

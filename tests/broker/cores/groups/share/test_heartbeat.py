@@ -9,6 +9,7 @@ import pytest
 from broker.cores.groups.events import EventType
 from broker.cores.groups.settings import GroupSettings
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
@@ -17,7 +18,7 @@ from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequ
 from tests.broker.cores.groups.consumer import clients as consumers
 from tests.broker.cores.groups.consumer.clients import kinds
 from tests.broker.cores.groups.share.clients import Client, V, beat, found, settle
-from tests.broker.cores.groups.world import World, commit, join
+from tests.broker.cores.groups.world import World, commit, join, leave, sync
 
 
 @pytest.mark.parametrize(
@@ -161,6 +162,18 @@ def test_a_group_has_one_type() -> None:
     assert world.answer(OffsetDeleteRequest(group_id="s", topics=[]), 0).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     listed = world.answer(ListGroupsRequest(states_filter=["stable"], types_filter=["Share"]), 5).groups
     assert [(row.group_id, row.protocol_type, row.group_type) for row in listed] == [("s", "share", "share")]
+
+
+def test_requests_of_other_types_find_no_group() -> None:
+    world = World()
+    settle(Client(world, "m"))
+    assert world.answer(sync("m", 1), 3).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.answer(leave("m"), 5).members[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    (described,) = world.answer(ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups
+    assert (described.error_code, described.error_message) == (69, "Group g is not a consumer group.")
+    world.answer(consumers.beat("c", 0, group="c"), 1)
+    (described,) = world.answer(ShareGroupDescribeRequest(group_ids=["c"]), V).groups
+    assert (described.error_code, described.error_message) == (69, "Group c is not a share group.")
 
 
 def test_a_full_group_takes_no_other_member() -> None:

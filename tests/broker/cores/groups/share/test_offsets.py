@@ -11,7 +11,7 @@ from broker.protocol.messages.alter_share_group_offsets import AlterShareGroupOf
 from broker.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from broker.protocol.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from tests.broker.cores.groups.consumer.clients import kinds
-from tests.broker.cores.groups.share.clients import Client, found, settle
+from tests.broker.cores.groups.share.clients import Client, beat, found, settle
 from tests.broker.cores.groups.world import World
 
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -86,7 +86,7 @@ def test_offsets_are_altered(world: World) -> None:
     assert {key.partition: state for key, state in world.share_state.states.items() if state[1] != -1} == {1: (3, 50)}
 
 
-def test_offsets_are_deleted_and_begin_anew(world: World) -> None:
+def test_offsets_are_deleted_and_begin_again(world: World) -> None:
     alter(world, {"clicks": {0: 7}})
     answer = delete(world, "clicks", "no")
     assert [(row.topic_name, row.error_code) for row in answer.responses] == [("clicks", 0), ("no", UNKNOWN)]
@@ -124,3 +124,12 @@ def test_offsets_change_only_in_empty_share_groups(world: World, change: Any) ->
     answer = change(world, "g")
     assert (answer.error_code, answer.responses) == (ErrorCode.NON_EMPTY_GROUP, [])
     assert found(world).partitions is before
+
+
+def test_offsets_of_a_group_without_state_are_not_deleted(world: World) -> None:
+    world.answer(beat("m", 0, "no-such-topic", group="new"), 1)
+    world.answer(beat("m", -1, group="new"), 1)
+    since = len(world.records)
+    answer = delete(world, "orders", group="new")
+    assert (answer.error_code, answer.responses) == (0, [])
+    assert world.records[since:] == []

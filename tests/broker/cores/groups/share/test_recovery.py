@@ -8,6 +8,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from broker.cores.groups.records.share import (
+    ShareCurrentRecord,
+    ShareEpochRecord,
+    ShareMemberRecord,
+    ShareTargetEpochRecord,
+    ShareTargetRecord,
+    StatePartitionsRecord,
+)
 from broker.protocol.errors import ErrorCode
 from tests.broker.cores.groups.share.clients import Client, found
 from tests.broker.cores.groups.world import World
@@ -41,6 +49,20 @@ def test_members_get_another_session_after_a_restart() -> None:
     first.beat()
     world.let_pass(10_000)
     assert list(found(world).members) == ["a"]
+
+
+def test_tombstones_of_unknown_groups_change_nothing() -> None:
+    world = World()
+    for record in (
+        ShareCurrentRecord("gone", "m", None, 0),
+        ShareTargetRecord("gone", "m", None, 0),
+        ShareMemberRecord("gone", "m", None, 0),
+        ShareTargetEpochRecord("gone", None, 0),
+        StatePartitionsRecord("gone", None, 0),
+        ShareEpochRecord("gone", None, 0, 0),
+    ):
+        world.core.apply(record)
+    assert world.core.group("gone") is None
 
 
 class ShareGroupMachine(RuleBasedStateMachine):

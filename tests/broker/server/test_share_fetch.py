@@ -327,6 +327,13 @@ def test_where_a_group_begins(running: RunningBroker, client: WireClient) -> Non
         assert [first for first, _, _ in acquired(member(client, place), place)][:1] == ([offset] if offset < 2 else [])
 
 
+def test_a_group_may_have_its_own_lock_duration(client: WireClient, place: Place) -> None:
+    one = member(client, place)
+    for duration in (20_000, 15_000):
+        configure(client, share_record_lock_duration_ms=str(duration))
+        assert client.ask(one.request(epoch=0)).acquisition_lock_timeout_ms == duration
+
+
 def test_aborted_records_are_skipped_if_the_group_says_so(running: RunningBroker, client: WireClient) -> None:
     topic_id = create_topic(client, "t", partitions=2).topic_id
     begin_share_group(running, topic_id, 2)

@@ -22,13 +22,13 @@ _POWERS: list[int] = [1]
 def map_order(keys: Iterable[str]) -> list[str]:
     """Texts that are put into a new HashMap one after the other."""
     put = list(keys)
-    return _by_bucket(put, [_spread(text_hash(key)) for key in put], grown(_SMALLEST_TABLE, len(put)))
+    return _by_bucket(put, list(map(_bucket_hash, put)), grown(_SMALLEST_TABLE, len(put)))
 
 
 def set_order(keys: Collection[str]) -> list[str]:
     """Texts in a HashSet that was made from this collection, such as the subscribed topics of a member."""
     put = list(dict.fromkeys(keys))
-    return _by_bucket(put, [_spread(text_hash(key)) for key in put], copied_capacity(len(keys)))
+    return _by_bucket(put, list(map(_bucket_hash, put)), copied_capacity(len(keys)))
 
 
 def timeline_order(keys: Iterable[str], most: int = 0, *, is_last_new: bool = False) -> list[str]:
@@ -42,8 +42,8 @@ def timeline_order(keys: Iterable[str], most: int = 0, *, is_last_new: bool = Fa
     while (max(len(put) - is_last_new, most) + 1) * 3 > 4 << size_bits:
         size_bits += 1
     put.reverse()  # the newest key of a slot comes first
-    slots = {key: (_signed(text_hash(key)) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF) >> 64 - size_bits for key in put}
-    return sorted(put, key=slots.__getitem__)
+    shift = 64 - size_bits
+    return sorted(put, key=lambda key: _slot_hash(key) >> shift)
 
 
 def ids_order(ids: Sequence[bytes], capacity: int) -> list[bytes]:
@@ -65,9 +65,10 @@ def numbers_order(numbers: Collection[int], capacity: int) -> list[int]:
     return sorted(numbers, key=lambda number: _spread(number) & capacity - 1)
 
 
+# A large group needs the hashes of all its member ids for each target.
 @lru_cache(16_384)
 def text_hash(text: str) -> int:
-    """String.hashCode() as an unsigned number. A large group needs those of all its member ids for each target."""
+    """String.hashCode() as an unsigned number."""
     units: Sequence[int] = (
         text.encode() if text.isascii() else memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     )
@@ -75,6 +76,16 @@ def text_hash(text: str) -> int:
         _POWERS.append(_POWERS[-1] * 31 & _BITS)
     total: int = sum(map(mul, reversed(units), _POWERS))
     return total & _BITS
+
+
+@lru_cache(16_384)
+def _bucket_hash(text: str) -> int:
+    return _spread(text_hash(text))
+
+
+@lru_cache(16_384)
+def _slot_hash(text: str) -> int:
+    return _signed(text_hash(text)) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
 
 
 def copied_capacity(count: int) -> int:

@@ -31,25 +31,13 @@ CONSUMER_GROUP_FAULTS = (
         "        if False:\n",
         WALKS,
     ),
+    _fault(
+        "a lookup of topics changes whether a group is homogeneous",
+        "group",
+        "        self._is_homogeneous = self.is_homogeneous()\n",
+        "        self._is_homogeneous = None\n",
+    ),
     _fault("a tied vote goes to the older assignor", "target", "{asked: 1, **votes}", "{**votes, asked: 1}"),
-    _fault(
-        "topics reach the assignor in the order of their names",
-        "target",
-        "parts = [set_order(sorted(subscription.topic_names))]",
-        "parts = [sorted(subscription.topic_names, reverse=True)]",
-    ),
-    _fault(
-        "a static member that returns has no target to keep",
-        "target",
-        "updated.member_id: targets.get(holder.member_id, NO_TARGET)}",
-        "updated.member_id: NO_TARGET}",
-    ),
-    _fault(
-        "a target that is the same in another order is stored again",
-        "target",
-        "if stored is None or not is_same(target, stored):",
-        "if stored is None or list(target.items()) != list(stored.items()):",
-    ),
     _fault(
         "the previous epoch is enough for any partitions",
         "heartbeat",
@@ -138,12 +126,6 @@ CONSUMER_GROUP_FAULTS = (
         "a member whose session ended stays",
         "departures",
         "        remove(step, group, group.members[member_id], Cause.SESSION_TIMED_OUT)\n",
-        "        pass\n",
-    ),
-    _fault(
-        "a member keeps what it had to give up in time",
-        "departures",
-        "        remove(step, group, member, Cause.REBALANCE_TIMED_OUT)\n",
         "        pass\n",
     ),
     _fault(

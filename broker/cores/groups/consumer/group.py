@@ -44,6 +44,7 @@ class ConsumerGroup(Group):
     TYPE = "consumer"
 
     __slots__ = (
+        "_is_homogeneous",
         "_settled",
         "assignment_epoch",
         "assignors",
@@ -88,6 +89,7 @@ class ConsumerGroup(Group):
         self.owners: dict[bytes, dict[int, int]] = {}  # topic id -> partition -> epoch of the member that owns it
         self.classic_members = 0  # how many members speak the classic protocol
         self.supported: dict[str, int] = {}  # name of a classic protocol -> how many of them support it
+        self._is_homogeneous: bool | None = None  # None: as the counts of subscriptions are now
         self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
         # soft
         self.most_members = 0  # at a time: Kafka's table of members has room for as many
@@ -167,7 +169,10 @@ class ConsumerGroup(Group):
         return _is_homogeneous(*self._subscriptions_with(updated, (replaced,)), len(self.members) + is_new)
 
     def is_homogeneous(self) -> bool:
-        return _is_homogeneous(self.named, self.matched, self.expressions, len(self.members))
+        """Whether all members have the same subscription, since a member changed: as in Kafka, a lookup of topics leaves it as it is."""
+        if self._is_homogeneous is None:
+            self._is_homogeneous = _is_homogeneous(self.named, self.matched, self.expressions, len(self.members))
+        return self._is_homogeneous
 
     def _subscriptions_with(
         self, updated: ConsumerMember | None, replaced: Iterable[ConsumerMember]
@@ -191,6 +196,7 @@ class ConsumerGroup(Group):
     # ---- changes of hard state, and of what follows from it; called by `hard_state` --------------------------------
 
     def put_member(self, member: ConsumerMember) -> None:
+        self._is_homogeneous = None
         before = self.members.get(member.member_id)
         if before is not None:
             self._forget(before)
@@ -212,6 +218,7 @@ class ConsumerGroup(Group):
         member = self.members.pop(member_id, None)
         if member is None:
             return
+        self._is_homogeneous = None
         self._forget(member)
         instance_id = member.subscription.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
@@ -221,6 +228,7 @@ class ConsumerGroup(Group):
         self.notes.fenced.discard(member_id)
 
     def put_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        self._is_homogeneous = self.is_homogeneous()
         before = self.regexes.pop(regex, None)
         if before is not None:
             count(self.matched, before.topics, -1)

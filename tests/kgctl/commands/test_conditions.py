@@ -209,7 +209,7 @@ def test_a_junit_file_says_that_the_cluster_did_not_answer(tmp_path: Path) -> No
         (["assert", "--for", "lag == 0"], "Name groups, or give --match REGEX or --all."),
         (["assert", "g", "--all", "--for", "lag == 0"], "Give GROUP or --all, not both."),
         (["assert", "g"], "Missing option '--for'"),
-        (["assert", "g", "--for", "lagg == 0"], "unknown variable 'lagg'; known are commit_age, generation, lag, "),
+        (["assert", "g", "--for", "lagg == 0"], "unknown variable 'lagg'; known are assignment_epoch, commit_age, "),
         (["assert", "g", "--for", "lag == 0 or lag"], "  lag == 0 or lag\n                 ^\n"),
         (["assert", "g", "--for", "lag == 0", "--junit", "/no/such/dir/x.xml"], "cannot write '/no/such/dir/x.xml'"),
         (["wait", "g", "--for", "lag == 0", "--timeout", "soon"], "'soon' is not a duration"),

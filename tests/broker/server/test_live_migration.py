@@ -22,7 +22,8 @@ QUICK = {
     "group.consumer.min.heartbeat.interval.ms": 100,
     "group.initial.rebalance.delay.ms": 0,
 }
-CLASSIC = {"heartbeat.interval.ms": 100, "session.timeout.ms": 6_000}
+# The strategy cooperative-sticky of librdkafka stores user data with assignments, which prevents an upgrade.
+CLASSIC = {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 100, "session.timeout.ms": 6_000}
 
 
 class Records:
@@ -78,14 +79,14 @@ class Member:
                 message = self._consumer.poll(0.05)
                 if message is None:
                     continue
-                assert message.error() is None, message.error()
+                assert message.error() is None, message.error().str()
                 partition, offset = message.partition(), message.offset()
                 self._next[partition] = offset + 1
                 with self.records.lock:
                     self.records.read.setdefault((partition, offset), []).append(self.name)
             self._consumer.close()
         except Exception as error:  # noqa: BLE001
-            self.records.problems.append(f"{self.name}: {error!r}")
+            self.records.problems.append(f"{self.name}: {error}")
 
     def _assigned(self, _: Any, partitions: list[Any]) -> None:
         with self.records.lock:
@@ -139,8 +140,7 @@ def _partitions(records: Records, before: dict[tuple[int, int], list[str]]) -> s
         return {partition for partition, _ in records.read.keys() - before.keys()}
 
 
-@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_a_running_group_changes_its_protocol_member_by_member_and_back(assignor: str) -> None:
+def test_a_running_group_changes_its_protocol_member_by_member_and_back() -> None:
     topic, group = fresh("topic"), fresh("group")
     with LocalBroker(config=QUICK) as broker:
         bootstrap = broker.bootstrap_servers
@@ -150,7 +150,7 @@ def test_a_running_group_changes_its_protocol_member_by_member_and_back(assignor
 
         def member(number: int, protocol: str) -> Member:
             config: dict[str, Any] = {"group.protocol": protocol}
-            config |= {"partition.assignment.strategy": assignor, **CLASSIC} if protocol == "classic" else {}
+            config |= CLASSIC if protocol == "classic" else {}
             return Member(records, bootstrap, group, f"{protocol}-{number}", **config)
 
         def listed() -> tuple[str, str]:

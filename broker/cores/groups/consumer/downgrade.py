@@ -1,7 +1,8 @@
 """Online downgrade: a consumer group becomes a classic one when its last member of the consumer protocol goes and classic ones stay.
 
 The generation is the group epoch, and the members have their targets as assignments. Then the group rebalances, so that a leader
-assigns the partitions. If a classic static member takes the place of the last member, nothing moves and there is no rebalance.
+assigns the partitions. If a classic static member takes the place of the last member, and the others own what they are to own, nothing
+moves and there is no rebalance.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from broker.cores.groups.assignors.java_order import timeline_order
+from broker.cores.groups.classic import rebalance
 from broker.cores.groups.classic.assignments import assignment_of
 from broker.cores.groups.classic.group import CONSUMER, ClassicGroup
 from broker.cores.groups.classic.member import Member
@@ -17,7 +19,7 @@ from broker.cores.groups.consumer.changes import note_joined
 from broker.cores.groups.consumer.embedded import encoded_assignment
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
-from broker.cores.groups.events import EventType
+from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Target
 from broker.cores.groups.step import Step
@@ -56,6 +58,9 @@ def downgrade_for(
     if is_other:
         note_joined(group, joining.member_id, holder.member_id)
     others = [group.members[member_id] for member_id in _order(group) if member_id != holder.member_id]
+    is_settled = group.generation == group.assignment_epoch and all(
+        one.is_reconciled_to(group.assignment_epoch) for one in others
+    )
     members = [_member(group, one, one) for one in others]
     plan = _Plan(group.group_id, group.generation, [*members, _member(group, joining, holder)])
     ids = [joining.member_id if member_id == holder.member_id else member_id for member_id in group.members]
@@ -64,7 +69,11 @@ def downgrade_for(
     for record in (*records, *ends):
         step.persist(record)
     classic = _form(step, plan)
-    if was_rebalancing:
+    if not is_settled:
+        # In Kafka they keep what they own, so that two may own a partition, or nobody.
+        classic.note_change(Cause.MEMBER_JOINED)
+        rebalance.prepare(step, classic)
+    elif was_rebalancing:
         step.emit(classic, EventType.STABLE, assignment=assignment_of(classic))
     elif is_other:
         step.emit(classic, EventType.MEMBER_REPLACED)

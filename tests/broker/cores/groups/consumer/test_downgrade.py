@@ -187,6 +187,22 @@ def test_a_classic_static_member_that_replaces_the_last_consumer_needs_no_rebala
     assert state_of(world) == before
 
 
+def test_members_that_do_not_own_their_targets_yet_rebalance_when_the_last_consumer_is_replaced(world: World) -> None:
+    c, one = Client(world, "s1", fields={"instance_id": "s"}), Classic(world, "one")
+    world.answer(leave("c"), 3)
+    settle(c)
+    one.turn()
+    one.turn()
+    assert (one.owned, found(world).state_name) == ({}, "Reconciling")
+    again = Classic(world, "again", instance="s")
+    again.turn()
+    assert (classic_of(world).state_name, again.errors) == ("PreparingRebalance", [ErrorCode.REBALANCE_IN_PROGRESS])
+    started = world.events[-1]
+    assert (started.type, started.cause, started.left) == (EventType.REBALANCE_STARTED, Cause.MEMBER_JOINED, ("s1",))
+    stable(one, again)
+    assert sorted(one.owned["orders"] + again.owned["orders"]) == [0, 1, 2, 3]
+
+
 def test_a_classic_static_member_may_replace_a_consumer_among_others(world: World) -> None:
     c, s = Client(world, "c", epoch=1, owned={id_of(world): [0, 1, 2, 3]}), Client(world, "s1")
     s.fields = {"instance_id": "s"}

@@ -13,7 +13,7 @@ from tests.broker.cores.groups.world import World
 
 NAMES = ("a", "b", "c")
 KINDS = ("eager", "cooperative", "consumer")
-ROUNDS = 16
+ROUNDS = 40
 
 
 class MigrationMachine(RuleBasedStateMachine):
@@ -25,7 +25,6 @@ class MigrationMachine(RuleBasedStateMachine):
         self.is_static = is_static
         self.clients: dict[str, Classic | Client] = {}
         self.started = 0
-        self.highest: dict[str, int] = {}  # the highest generation or epoch that any client has learned
 
     @rule(name=st.sampled_from(NAMES), kind=st.sampled_from(KINDS))
     def change(self, name: str, kind: str) -> None:
@@ -43,10 +42,8 @@ class MigrationMachine(RuleBasedStateMachine):
             fields = {"instance_id": instance} if instance else {}
             self.clients[name] = Client(self.world, client_id, fields=fields)
         else:
-            protocols = ("sticky", "range") if kind == "cooperative" else ("range",)
-            self.clients[name] = Classic(
-                self.world, client_id, protocols=protocols, instance=instance, is_cooperative=kind == "cooperative"
-            )
+            # All have one protocol: of a classic group, a restart finds only the selected one.
+            self.clients[name] = Classic(self.world, client_id, instance=instance, is_cooperative=kind == "cooperative")
 
     @rule(names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=6))
     def act(self, names: list[str]) -> None:
@@ -64,10 +61,11 @@ class MigrationMachine(RuleBasedStateMachine):
     def come_to_rest(self) -> None:
         if not self.clients:
             return
-        for _ in range(2 * ROUNDS):
+        # A restart brings a member back that had left just before it; its session has to end.
+        for _ in range(ROUNDS):
             for name in NAMES:
                 self._turn(name)
-            self.world.let_pass(1_000)
+            self.world.let_pass(2_000)
         got = sorted(partition for client in self.clients.values() for partition in _owned(client))
         assert got == list(range(self.world.topics["orders"]))
         group = self.world.core.group("g")
@@ -89,13 +87,13 @@ class MigrationMachine(RuleBasedStateMachine):
         assert len(owned) == len(set(owned)), self.clients
 
     @invariant()
-    def generations_only_grow(self) -> None:
+    def no_generation_is_ahead_of_the_group(self) -> None:
         group = self.world.core.group("g")
         if group is not None and group.member_count:
-            assert all(
-                (client.epoch if isinstance(client, Client) else client.generation) <= group.generation
-                for client in self.clients.values()
-            )
+            # A restart finds the last generation that was stored, and up to which ones were learned.
+            highest = max(group.generation, self.world.floors.get("g", 0))
+            for client in self.clients.values():
+                assert (client.epoch if isinstance(client, Client) else client.generation) <= highest
 
 
 def _owned(client: Classic | Client) -> list[int]:

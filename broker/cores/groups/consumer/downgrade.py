@@ -70,7 +70,7 @@ def downgrade_for(
         step.persist(record)
     classic = _form(step, plan)
     if not is_settled:
-        # In Kafka they keep what they own, so that two may own a partition, or nobody.
+        # In Kafka they keep what they own, so that a partition may have two owners, or none.
         classic.note_change(Cause.MEMBER_JOINED)
         rebalance.prepare(step, classic)
     elif was_rebalancing:

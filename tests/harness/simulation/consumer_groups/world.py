@@ -206,6 +206,9 @@ class ConsumerGroupsWorld(World):
             is_static = random.randrange(count) < instances
             instance_id = f"i{random.randrange(number + 1) if self.happens(0.3) else number}" if is_static else None
             version = random.choice([0, 1, 1])
+            if is_static:
+                # One of version 0 would keep the regular expression of another process with its instance id.
+                version = 1
             profile = MemberProfile(
                 groups[number % len(groups)],
                 instance_id,

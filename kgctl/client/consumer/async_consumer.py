@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kgctl.client.config.configuration import from_keywords, from_properties
-from kgctl.client.consumer.arguments import check_timestamps, topic_names
+from kgctl.client.consumer.arguments import partition_of, subscribed, timestamps_of
 from kgctl.client.consumer.consumer_record import ConsumerRecord
 from kgctl.client.consumer.deserializers import Deserializer
 from kgctl.client.consumer.face import ConsumerFace, Offsets
@@ -98,7 +98,7 @@ class AsyncConsumer(ConsumerFace):
         listener: RebalanceListener | None = None,
     ) -> None:
         """Read topics, or all topics that a pattern matches as a whole, and share them with the group."""
-        names = topic_names(topics)
+        names = subscribed(topics, pattern)
         if not names and pattern is None:
             raise BadValue("there are no topics to subscribe to; call unsubscribe to read nothing")
         self._return_unread()
@@ -150,9 +150,9 @@ class AsyncConsumer(ConsumerFace):
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record of each partition at or after a time, in ms since 1970; None if there is none."""
-        check_timestamps(timestamps)
+        wanted = timestamps_of(timestamps)
         deadline = self._until(timeout)
-        return await self._run(lambda now: self._core.look_up(timestamps, now, deadline))
+        return await self._run(lambda now: self._core.look_up(wanted, now, deadline))
 
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
@@ -220,7 +220,7 @@ class AsyncConsumer(ConsumerFace):
         self, partitions: Iterable[TopicPartition], timestamp: int, timeout: float | None
     ) -> dict[TopicPartition, int]:
         deadline = self._until(timeout)
-        asked = dict.fromkeys(partitions, timestamp)
+        asked = dict.fromkeys(map(partition_of, partitions), timestamp)
         found = await self._run(lambda now: self._core.look_up(asked, now, deadline))
         return {one: offset.offset for one, offset in found.items() if offset is not None}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.protocol.messages.metadata import MetadataResponse
-from kgctl.client.consumer.arguments import partition_of
+from kgctl.client.consumer.arguments import check_listener, compiled, partition_of
 from kgctl.client.consumer.assignors.loading import load_assignors
 from kgctl.client.consumer.consumer_record import ConsumerRecord
 from kgctl.client.consumer.core import ConsumerCore
@@ -32,7 +32,7 @@ from kgctl.client.consumer.subscription_pattern import SubscriptionPattern
 from kgctl.client.engine.engine import Engine, now_ms
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import BadValue, BrokerError, KgctlError, NotFound
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
 from kgctl.client.net.lifetime import ForeignLock, WrongProcess, warn_unclosed, watch
 from kgctl.client.network.client import NetworkClient
 from kgctl.model.described_partition import PartitionInfo
@@ -215,13 +215,13 @@ class ConsumerFace:
         pattern: str | re.Pattern[str] | SubscriptionPattern | None,
         listener: RebalanceListener | None,
     ) -> None:
-        held = None if listener is None else self._held_listener
+        held = None
+        if listener is not None:
+            check_listener(listener)
+            held = self._held_listener
         with self._using():
             if pattern is not None:
-                compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
-                if not compiled.pattern:
-                    raise BadValue("the pattern is empty")
-                self._core.subscribe_pattern(compiled, held, now_ms())
+                self._core.subscribe_pattern(compiled(pattern), held, now_ms())
             else:
                 self._core.subscribe(topics, held, now_ms())
             self._listener = listener

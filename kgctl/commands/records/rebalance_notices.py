@@ -21,6 +21,8 @@ class RebalanceNotices:
         self._say("assigned", in_ranges(partitions) or ("no other partitions" if has_others else "no partitions"))
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        # The epoch of a member of the consumer protocol grows also while its partitions stay the same.
+        self._generation = max(self._generation, self._consumer.group_metadata().generation_id)
         self._say("revoked", in_ranges(partitions))
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:

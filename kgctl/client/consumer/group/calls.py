@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
 from kgctl.client.consumer.rebalance_listener import RebalanceListener
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import BadValue, KgctlError
 from kgctl.model.topic_partition import TopicPartition
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], KgctlError | None], object]
@@ -23,7 +23,12 @@ class Call:
     def run(self) -> None:
         """Keep what it raises; let KeyboardInterrupt and its like pass as well."""
         try:
-            self._start()
+            answer = self._start()
+            if inspect.iscoroutine(answer):
+                answer.close()
+                raise BadValue(
+                    f"{answer.__qualname__} is a coroutine: a Consumer calls functions; AsyncConsumer awaits"
+                )
         except Exception as error:  # noqa: BLE001  the application raises what it likes
             self.error = error
         except BaseException as error:

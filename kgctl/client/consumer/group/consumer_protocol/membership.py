@@ -21,8 +21,8 @@ from kgctl.client.net.errors import KgctlError
 
 _FOREVER_MS = 1 << 60
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
-# The group has removed this member, which joins again with the same id.
-# A group without members may have been deleted meanwhile, at which Java's consumer gives up.
+# The group has removed this member, which joins again with the same id. A group without members may have been deleted meanwhile, at
+# which Java's consumer gives up. For who joins, the same code says that the group is of another kind.
 _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 # Patience helps.
 _TRANSIENT = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT, *MOVED})
@@ -130,7 +130,7 @@ class EpochMembership(Standing):
         self.heartbeat.failed(now_ms)
         if code in MOVED:
             self.link.lose(error.name)
-        if code in _FENCED:
+        if code in _FENCED and self.state is MemberState.STABLE:
             self.reset_after_refusal(error.name, "ConsumerGroupHeartbeat", forget_member_id=False)
         elif code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             self.failure = error  # it stays a member, and asks again

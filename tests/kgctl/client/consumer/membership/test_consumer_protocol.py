@@ -213,7 +213,12 @@ def test_a_member_that_is_fenced_while_its_listener_runs_does_not_take_over_the_
 
 @pytest.mark.parametrize(
     "error",
-    [ErrorCode.UNSUPPORTED_ASSIGNOR, ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNRELEASED_INSTANCE_ID],
+    [
+        ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+        ErrorCode.GROUP_ID_NOT_FOUND,  # it is of another kind
+    ],
 )
 def test_a_refusal_is_raised_by_the_next_poll_with_what_the_broker_says(error: int) -> None:
     one = play()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import dataclass, field, replace
 from kgctl.client.admin.reset import MOVED
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.journal.execution import Checked, check
 from kgctl.journal.reversal import obstacle
 from kgctl.model.changes import DONE, FAILED, GroupChange
 from kgctl.model.failure import RowError
+from kgctl.model.groups import SHARE
 from kgctl.model.plans import DELETION, OFFSETS, ChangeRow, Entry, GroupPlan, Move, Plan, StoredGroup, StoredOffset
 from kgctl.model.topic_partition import TopicPartition
 
@@ -47,9 +48,28 @@ def undo_of(entry: Entry, now: Mapping[str, StoredGroup | KgctlError], epochs: M
         if plan.has_members:
             undo.notes.append(f"Group {plan.group!r}: members that were evicted rejoin by themselves if they run.")
         moves = _moves(plan, before.get(plan.group, StoredGroup(plan.group, None)), current, epochs, undo)
-        if moves:
+        if moves and _type_before(plan, before) == SHARE and (refusal := _share_refusal(plan.group, current, moves)):
+            undo.errors[plan.group] = refusal
+        elif moves:
             undo.groups.append(GroupPlan(plan.group, OFFSETS, current.state, current.type, current.members, moves))
     return undo
+
+
+def _type_before(plan: GroupPlan, before: Mapping[str, StoredGroup]) -> str | None:
+    """The type of a group before the change."""
+    return before[plan.group].type if plan.group in before else plan.type
+
+
+def _share_refusal(group: str, current: StoredGroup, moves: Sequence[Move]) -> Precondition | None:
+    """Why the start offsets of a share group cannot be given back."""
+    if current.type != SHARE:
+        return Precondition(
+            f"Share group '{group}' cannot be made again: let a member join, then set its start offsets with `kgctl groups"
+            " reset-offsets`."
+        )
+    if any(move.new_offset is None for move in moves):
+        return Precondition(f"The start offsets of share group '{group}' cannot be deleted by partition.")
+    return None
 
 
 def offset_keys(entry: Entry) -> list[TopicPartition]:

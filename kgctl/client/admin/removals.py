@@ -19,7 +19,7 @@ from kgctl.client.net.errors import BrokerError, KgctlError, LeftOut, NotFound, 
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, PLANNED, GroupChange, MemberChange, OffsetChange
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, GroupDescription, MemberRow
+from kgctl.model.groups import CLASSIC, CONSUMER, EMPTY_STATES, SHARE, GroupDescription, MemberRow
 from kgctl.model.topic_partition import TopicPartition
 
 ADMIN_REASON = "member was removed by an admin"
@@ -227,6 +227,10 @@ def plan_offset_deletions(
     absent: list[tuple[str, str, int | None]] = []
     for group in described:
         commits = group.error or found[group.group]
+        if group.error is None and group.type == SHARE:
+            commits = Precondition(
+                f"Group '{group.group}' is a share group: its start offsets can be set (reset-offsets), not deleted."
+            )
         if isinstance(commits, KgctlError):
             commits = commits.as_row()
         if isinstance(commits, RowError):

@@ -16,7 +16,7 @@ from kgctl.journal.keeping import known_states, now_ms
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.journal.resets import keep_drained
 from kgctl.model.changes import DONE, SKIPPED, ResetPlan
-from kgctl.model.groups import Committed
+from kgctl.model.groups import SHARE, Committed
 from kgctl.model.plans import OFFSETS, ChangeRow, GroupPlan, Move, StoredGroup, StoredMember, StoredOffset
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.render import note
@@ -119,6 +119,10 @@ class Restoration:
             key = TopicPartition(row.topic, row.partition)
             move = Move(row.topic, row.partition, row.old_offset, row.new_offset, note=row.note)
             error = lost[key].as_row() if key in lost else row.error
+            if error is None and group.type == SHARE and reset.type != SHARE:
+                error = Precondition(
+                    f"'{group.group}' is no share group, and kgctl cannot make one: let a member join first"
+                ).as_row()
             if (
                 error is None
                 and self.by == TIMESTAMP

@@ -100,7 +100,7 @@ RULES = (
         "rebalance-storm",
         WARNING,
         f"{members.STORM} rebalances or more in ten minutes",
-        "use static members or a cooperative assignor; raise session.timeout.ms or max.poll.interval.ms",
+        "use static members, and a cooperative assignor in classic groups; raise the session timeout or max.poll.interval.ms",
         members.storm,
         (REBALANCES,),
     ),

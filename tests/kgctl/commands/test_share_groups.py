@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,24 @@ def test_a_share_group_is_reset_when_its_members_have_left(kgctl: Kgctl, client:
     assert found == [(0, 1, 10, 9), (1, 1, 4, 3)]
     assert "LAG counts all after it" in kgctl("groups", "describe", group).stderr
     assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+
+
+def test_a_share_group_is_not_made_again_as_a_group_of_another_type(
+    kgctl: Kgctl, client: WireClient, topic: str, tmp_path: Path
+) -> None:
+    group, member, file = fresh("share"), str(uuid.uuid4()), tmp_path / "groups.json"
+    beat(client, group, member, 0, topic)
+    beat(client, group, member, -1)
+    assert kgctl("groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute").exit_code == 0
+    refused = kgctl("groups", "delete-offsets", group, "--topic", topic)
+    assert (refused.exit_code, "can be set (reset-offsets), not deleted" in refused.stderr) == (6, True)
+    assert kgctl("groups", "snapshot", group, "--out", file).exit_code == 0
+    assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+
+    undone = kgctl("undo", "--execute")
+    assert undone.exit_code == 6
+    assert "cannot be made again" in undone.stderr
+    restored = kgctl("groups", "restore", file, "--execute")
+    assert restored.exit_code == 6
+    assert "is no share group, and kgctl cannot make one" in restored.stderr
+    assert kgctl("groups", "describe", group).exit_code == 5

@@ -351,11 +351,11 @@ class _Program:
             self._go_to_background()
 
     def _go_to_background(self) -> None:
+        os.chdir("/")
         # A program that reads our stderr takes its end as the sign that the broker is ready.
         handler = leave_stderr()
         if handler is not None:
             handler.take_stderr()
-        os.chdir("/")
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self._stop.done():

@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from broker.local import LocalBroker
 from kgctl.app import COMMANDS, app, load, report
 from kgctl.client.net.errors import (
     BadValue,
@@ -108,16 +109,20 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
         assert name not in loaded, name
 
 
-def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio(our_cluster: Cluster) -> None:
-    watch = (
-        "import sys; from kgctl.app import app\n"
-        f"try: app(['groups', 'list', '--bootstrap', '{our_cluster.bootstrap_servers}'])\n"
-        "except SystemExit as end: assert not end.code\n"
-        "sys.stderr.write(' '.join(sys.modules))"
-    )
-    loaded = set(
-        subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True).stderr.split()
-    )
+def test_an_answer_in_a_table_needs_no_rich_and_no_asyncio() -> None:
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("topics", "create", "orders").exit_code == 0
+        kgctl.commit("billing", "orders", p0=0)
+        watch = (
+            "import sys; from kgctl.app import app\n"
+            f"try: app(['groups', 'list', '--bootstrap', '{broker.bootstrap_servers}'])\n"
+            "except SystemExit as end: assert not end.code\n"
+            "sys.stderr.write(' '.join(sys.modules))"
+        )
+        ended = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
+    assert "billing" in ended.stdout
+    loaded = set(ended.stderr.split())
     assert not loaded & {
         "rich",
         "textual",

@@ -100,7 +100,7 @@ def test_a_new_group_and_a_commit_have_the_bytes_of_a_real_kafka() -> None:
     assert (group.timestamp_ms, offset.timestamp_ms) == (7, 0x0102030405060708)
 
 
-@pytest.mark.parametrize("kind", [*range(9, 16), *range(17, 24)])
+@pytest.mark.parametrize("kind", [9, *range(17, 24)])
 def test_rows_of_newer_group_protocols_are_skipped(kind: int) -> None:
     assert from_row(kind.to_bytes(2, "big") + b"\0\1g", b"\0\0", 0) is None
 

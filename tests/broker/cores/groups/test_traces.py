@@ -57,7 +57,10 @@ def test_traces_cover_every_request_in_every_state() -> None:
     assert not wanted - covered
 
 
-@pytest.mark.parametrize("cause", Cause, ids=lambda cause: cause.value)
+# In classic groups, a member rejoins because of changed topics.
+@pytest.mark.parametrize(
+    "cause", [one for one in Cause if one is not Cause.TOPICS_CHANGED], ids=lambda cause: cause.value
+)
 def test_traces_cover_every_cause(cause: Cause) -> None:
     shown = f": {cause.value} "
     lines = [line for path in FILES for line in path.read_text().splitlines() if HISTORY_LINE.match(line)]

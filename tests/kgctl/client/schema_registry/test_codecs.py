@@ -451,9 +451,7 @@ def test_a_user_is_sent_and_a_wrong_one_is_explained(double: SchemaRegistry) -> 
         assert registry.by_id(number).text == '"string"'
         registry.close()
         other = Registry(RegistrySettings(double.url))
-        with pytest.raises(
-            RegistryFailed, match=r"refuses access \(401\): Unauthorized; check schema\.registry\.basic"
-        ):
+        with pytest.raises(RegistryFailed, match=r"refuses access \(401\): Unauthorized; set schema\.registry\.basic"):
             other.by_id(number)
         other.close()
     finally:

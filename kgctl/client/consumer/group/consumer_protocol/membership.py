@@ -24,8 +24,10 @@ JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
 # The group has removed this member, which joins again with the same id. A group without members may have been deleted meanwhile, at
 # which Java's consumer gives up. For who joins, the same code says that the group is of another kind.
 _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
-# Patience helps.
-_TRANSIENT = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT, *MOVED})
+# Patience helps. FENCED_MEMBER_EPOCH for who joins: the group has its earlier membership until the session times out.
+_TRANSIENT = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.FENCED_MEMBER_EPOCH, *MOVED}
+)
 
 
 class EpochMembership(Standing):

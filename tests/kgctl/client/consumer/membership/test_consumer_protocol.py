@@ -229,6 +229,20 @@ def test_a_refusal_is_raised_by_the_next_poll_with_what_the_broker_says(error: i
         one.poll()
 
 
+def test_who_joins_waits_until_the_group_forgets_its_earlier_membership() -> None:
+    one = play()
+    one.subscribe("test1")
+    one.poll()
+    for _ in range(3):
+        assert beat(one, error=ErrorCode.FENCED_MEMBER_EPOCH).member_epoch == 0
+        one.poll()
+        assert not one.has(ConsumerGroupHeartbeatRequest)
+        one.sleep_polling(2_000)
+    assert beat(one, 1, [TP0]).subscribed_topic_names == ["test1"]
+    one.poll()
+    assert one.listener.calls == [("assigned", (TP0,))]
+
+
 def test_a_static_member_that_is_fenced_says_so() -> None:
     one = joined(replace(CALM, group_instance_id="a"))
     one.sleep(INTERVAL_MS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 
@@ -38,3 +38,13 @@ class TopicCatalog(Protocol):
     def common_racks(self, topic_id: bytes) -> frozenset[str] | None:
         """The racks of each partition of the topic; None if not all partitions have the same."""
         ...
+
+
+def named_partitions(
+    owned: Mapping[bytes, Collection[int]], catalog: TopicCatalog
+) -> Iterator[tuple[bytes, str, list[int]]]:
+    """The id, name and partitions of each topic; without topics that have been deleted."""
+    for topic_id, partitions in owned.items():
+        name = catalog.topic_name(topic_id)
+        if name is not None:
+            yield topic_id, name, sorted(partitions)

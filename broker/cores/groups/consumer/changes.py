@@ -17,7 +17,7 @@ from broker.cores.groups.events import (
 )
 from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.step import Step
-from broker.cores.groups.topics import TopicCatalog
+from broker.cores.groups.topics import TopicCatalog, named_partitions
 
 _TAKEN_OVER = "static member replaced"
 
@@ -130,11 +130,7 @@ def assignment_of(owned: Mapping[str, Owned], catalog: TopicCatalog) -> Assignme
         return None
     out: dict[str, dict[str, list[int]]] = {}
     for member_id, assigned in owned.items():
-        out[member_id] = named = {}
-        for topic_id, partitions in assigned.items():
-            name = catalog.topic_name(topic_id)
-            if name is not None:
-                named[name] = sorted(partitions)
+        out[member_id] = named = {name: partitions for _, name, partitions in named_partitions(assigned, catalog)}
         room -= len(compact({member_id: named})) - len("{}") + len("," if len(out) > 1 else "")
         if room < 0:
             return None

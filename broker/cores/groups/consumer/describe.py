@@ -9,7 +9,7 @@ from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.target import assignor_of
 from broker.cores.groups.group import ALL_OPERATIONS
 from broker.cores.groups.step import Step
-from broker.cores.groups.topics import TopicCatalog
+from broker.cores.groups.topics import TopicCatalog, named_partitions
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -75,14 +75,9 @@ def _member(
 def _assignment(
     owned: Mapping[bytes, Collection[int]], catalog: TopicCatalog
 ) -> ConsumerGroupDescribeResponse.Assignment:
-    """Without topics that have been deleted."""
-    named = [(topic_id, catalog.topic_name(topic_id), partitions) for topic_id, partitions in owned.items()]
     return ConsumerGroupDescribeResponse.Assignment(
         topic_partitions=[
-            ConsumerGroupDescribeResponse.TopicPartitions(
-                topic_id=topic_id, topic_name=name, partitions=sorted(partitions)
-            )
-            for topic_id, name, partitions in named
-            if name is not None
+            ConsumerGroupDescribeResponse.TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
+            for topic_id, name, partitions in named_partitions(owned, catalog)
         ]
     )

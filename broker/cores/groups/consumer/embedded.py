@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from broker.cores.groups.topics import TopicCatalog
+from broker.cores.groups.topics import TopicCatalog, named_partitions
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
 
 _VERSION_BYTES = 2
@@ -19,11 +19,9 @@ def by_id(rows: Iterable[Any], catalog: TopicCatalog) -> dict[bytes, list[int]]:
 
 def encoded_assignment(owned: Mapping[bytes, Collection[int]], subscription: bytes, catalog: TopicCatalog) -> bytes:
     """The assignment as a SyncGroup answer has it, in the version of the member's subscription."""
-    named = ((catalog.topic_name(topic_id), partitions) for topic_id, partitions in owned.items())
     rows = [
-        ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=sorted(partitions))
-        for topic, partitions in named
-        if topic is not None
+        ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=partitions)
+        for _, name, partitions in named_partitions(owned, catalog)
     ]
     version = int.from_bytes(subscription[:_VERSION_BYTES], "big", signed=True)
     newest = ConsumerProtocolAssignment.VERSIONS[-1]

@@ -8,7 +8,7 @@ from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.share.member import ShareMember
 from broker.cores.groups.step import Step
-from broker.cores.groups.topics import TopicCatalog
+from broker.cores.groups.topics import TopicCatalog, named_partitions
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
@@ -66,14 +66,9 @@ def _member(member: ShareMember, catalog: TopicCatalog) -> ShareGroupDescribeRes
 
 
 def _assignment(owned: Owned, catalog: TopicCatalog) -> ShareGroupDescribeResponse.Assignment:
-    """Without topics that have been deleted."""
-    named = [(topic_id, catalog.topic_name(topic_id), partitions) for topic_id, partitions in owned.items()]
     return ShareGroupDescribeResponse.Assignment(
         topic_partitions=[
-            ShareGroupDescribeResponse.TopicPartitions(
-                topic_id=topic_id, topic_name=name, partitions=sorted(partitions)
-            )
-            for topic_id, name, partitions in named
-            if name is not None
+            ShareGroupDescribeResponse.TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
+            for topic_id, name, partitions in named_partitions(owned, catalog)
         ]
     )

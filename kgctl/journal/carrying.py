@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.light_dataclasses import replace
@@ -14,7 +14,8 @@ from kgctl.model.acls import AclChange
 from kgctl.model.changes import DONE, FAILED, TopicChange
 from kgctl.model.configs import ConfigChange
 from kgctl.model.failure import RowError
-from kgctl.model.items import ACL, CONFIG, CREATE, QUOTA, TOPIC, USER, Item, ItemRow
+from kgctl.model.features import FeatureChange
+from kgctl.model.items import ACL, CONFIG, CREATE, FEATURE, QUOTA, TOPIC, USER, Item, ItemRow
 from kgctl.model.quotas import QuotaChange
 from kgctl.model.users import UserChange
 
@@ -26,7 +27,7 @@ def carry_out_items(admin: Admin, steps: Sequence[Step]) -> tuple[list[ItemRow],
     """The rows of all steps, and the outcomes of those that have something to do."""
     wanted = [step.item for step in steps if step.item is not None]
     errors: dict[Key, RowError | None] = {}
-    for kind, change in ((TOPIC, _topics), (CONFIG, _configs), (QUOTA, _quotas), (USER, _users), (ACL, _acls)):
+    for kind, change in _CHANGES.items():
         some = [item for item in wanted if item.kind == kind]
         try:
             rows = change(admin, some) if some else []
@@ -98,3 +99,21 @@ def _acl(item: Item) -> AclChange:
 
 def _number(value: str | None) -> float | None:
     return None if value is None else float(value)
+
+
+def _features(admin: Admin, items: Sequence[Item]) -> list[Any]:
+    """Levels that become lower again do so where the cluster loses nothing."""
+    from kgctl.client.admin.features import SAFE_DOWNGRADE
+
+    rows = [FeatureChange(str(item.parts[0]), int(item.old or 0), int(item.new or 0)) for item in items]
+    return admin.change_features(rows, SAFE_DOWNGRADE)
+
+
+_CHANGES: dict[str, Callable[[Admin, Sequence[Item]], list[Any]]] = {
+    TOPIC: _topics,
+    CONFIG: _configs,
+    QUOTA: _quotas,
+    USER: _users,
+    ACL: _acls,
+    FEATURE: _features,
+}

@@ -16,6 +16,7 @@ from kgctl.model.items import (
     CONFIG,
     CREATE,
     DELETE,
+    FEATURE,
     PARTITIONS,
     QUOTA,
     RECORDS,
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     from kgctl.client.admin.configs import Resource
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.configs import ConfigChange, TopicAlteration
+    from kgctl.model.features import FeatureChange
     from kgctl.model.quotas import QuotaChange
     from kgctl.model.record_deletions import RecordDeletion
     from kgctl.model.transactions import TransactionAbort
     from kgctl.model.users import UserChange
 
 EXISTS = "exists"
+# The setting of a feature.
+LEVEL = "level"
 _PLANNED = "planned"
 Key = tuple[Any, ...]
 
@@ -158,6 +162,14 @@ def quotas_changed(rows: Iterable[QuotaChange]) -> list[Item]:
     ]
 
 
+def features_changed(rows: Iterable[FeatureChange]) -> list[Item]:
+    return [
+        Item(FEATURE, SET, (row.feature,), LEVEL, _text(row.old_level), _text(row.new_level))
+        for row in rows
+        if row.status == _PLANNED and not row.error
+    ]
+
+
 def records_deleted(rows: Iterable[RecordDeletion]) -> list[Item]:
     """The old value is where the log started."""
     return [
@@ -230,6 +242,7 @@ _KEYS: dict[str, Callable[[Any], Key]] = {
     "TopicAlteration": _alteration,
     "ConfigChange": lambda row: (CONFIG, row.resource_type, row.resource, row.config),
     "QuotaChange": lambda row: (QUOTA, row.user, row.client_id, row.ip, row.quota),
+    "FeatureChange": lambda row: (FEATURE, row.feature, LEVEL),
     "RecordDeletion": lambda row: (RECORDS, row.topic, str(row.partition), None),
     "UserChange": lambda row: (USER, row.user, row.mechanism, None),
     "AclChange": lambda row: (ACL, *acl_parts(row), None),

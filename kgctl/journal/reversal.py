@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from broker.light_dataclasses import dataclass, replace
@@ -16,6 +16,7 @@ from kgctl.model.items import (
     CONFIG,
     CREATE,
     DELETE,
+    FEATURE,
     PARTITIONS,
     QUOTA,
     RECORDS,
@@ -67,7 +68,7 @@ def obstacle(item: Item) -> str | None:
         return f"the old value is secret and was not kept: set it with `kgctl configs set {where} {item.setting}=...`"
     if item.kind == CONFIG and not item.is_kept and item.new != HIDDEN:
         return "the old value could not be read, so it was not kept: `kgctl configs describe` shows what is set"
-    if item.kind in (TOPIC, ACL, QUOTA, CONFIG, USER):
+    if item.kind in (TOPIC, ACL, QUOTA, CONFIG, USER, FEATURE):
         return None
     return "an aborted transaction cannot be continued: its producer must write the records again"
 
@@ -149,7 +150,7 @@ def read_now(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]
     """What the items that can be taken back are now."""
     found: dict[Key, Now | KgctlError] = {}
     wanted = [item for item in items if obstacle(item) is None]
-    for kind, read in ((TOPIC, _topics), (CONFIG, _configs), (QUOTA, _quotas), (USER, _users), (ACL, _acls)):
+    for kind, read in _READS.items():
         some = [item for item in wanted if item.kind == kind]
         if some:
             found |= read(admin, some)
@@ -209,3 +210,18 @@ def _acls(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]:
 
     present = {acl_parts(row) for row in admin.list_acls([Filter()])}
     return {item.key: Now(EXISTS if item.parts in present else None) for item in items}
+
+
+def _features(admin: Admin, items: Sequence[Item]) -> dict[Key, Now | KgctlError]:
+    levels = {row.feature: str(row.level) for row in admin.features()}
+    return {item.key: Now(levels.get(str(item.parts[0]))) for item in items}
+
+
+_READS: dict[str, Callable[[Admin, Sequence[Item]], dict[Key, Now | KgctlError]]] = {
+    TOPIC: _topics,
+    CONFIG: _configs,
+    QUOTA: _quotas,
+    USER: _users,
+    ACL: _acls,
+    FEATURE: _features,
+}

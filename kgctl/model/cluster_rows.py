@@ -29,10 +29,10 @@ class BrokerRow:
 
 @dataclass(frozen=True, slots=True)
 class FeatureRow:
-    """A feature of the cluster (KIP-584): the finalized level, and the levels that all brokers support."""
+    """A feature of the cluster (KIP-584): the finalized level, 0 if it is disabled, and the levels that all brokers support."""
 
     feature: str
-    level: int | None
+    level: int
     release: str | None
     min_level: int | None
     max_level: int | None

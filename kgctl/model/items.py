@@ -1,4 +1,4 @@
-"""What changes outside of groups touch: topics, configs, quotas, records, users, ACLs, transactions."""
+"""What changes outside of groups touch: topics, configs, quotas, records, users, ACLs, transactions, features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from broker.light_dataclasses import dataclass
 from kgctl.model.failure import RowError
 
 # What an item is.
-TOPIC, PARTITIONS, CONFIG, QUOTA, RECORDS, USER, ACL, TRANSACTION = (
+TOPIC, PARTITIONS, CONFIG, QUOTA, RECORDS, USER, ACL, TRANSACTION, FEATURE = (
     "topic",
     "partitions",
     "config",
@@ -15,6 +15,7 @@ TOPIC, PARTITIONS, CONFIG, QUOTA, RECORDS, USER, ACL, TRANSACTION = (
     "user",
     "acl",
     "transaction",
+    "feature",
 )
 # What happens to it.
 CREATE, DELETE, SET, ABORT = "create", "delete", "set", "abort"
@@ -107,4 +108,4 @@ def subject_of(kind: str, parts: tuple[str | None, ...]) -> str:
     if kind == ACL:
         resource_type, resource, pattern, principal, permission, operation, host = parts
         return f"ACL {permission} {principal} {operation} on {pattern} {resource_type} {resource} from {host}"
-    return f"topic {parts[0]}" if kind in (TOPIC, PARTITIONS) else f"transaction {parts[0]}"
+    return f"{TOPIC if kind == PARTITIONS else kind} {parts[0]}"

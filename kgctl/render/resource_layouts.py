@@ -6,6 +6,7 @@ from typing import Any
 
 from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
 from kgctl.model.configs import HIDDEN, ConfigChange, ConfigRow, TopicAlteration
+from kgctl.model.features import FeatureChange
 from kgctl.model.quotas import QuotaChange, QuotaRow
 from kgctl.model.record_deletions import RecordDeletion
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
@@ -155,6 +156,16 @@ RESOURCE_LAYOUTS: dict[str, Layout] = {
             Column("RELEASE", "release", 7, Shown.IF_ANY),
             Column("LOWEST", "min_level", 6),
             Column("HIGHEST", "max_level", 7),
+        ),
+    ),
+    "cluster-feature-changes": Layout(
+        FeatureChange,
+        (
+            NAME("FEATURE", "feature", 24),
+            Column("OLD-LEVEL", "old_level", 9),
+            Column("NEW-LEVEL", "new_level", 9),
+            STATUS,
+            ERROR,
         ),
     ),
     "cluster-apis": Layout(

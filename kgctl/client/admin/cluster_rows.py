@@ -94,7 +94,8 @@ def features(cluster: Cluster) -> Steps[list[FeatureRow]]:
     rows = []
     for name in sorted(levels.keys() | ranges.keys()):
         supported = ranges.get(name)
-        level = levels.get(name)
+        # One that is not finalized is disabled.
+        level = levels.get(name, 0)
         release = release_of(level) if name == METADATA_VERSION and level else None
         low, high = (max(one[0] for one in supported), min(one[1] for one in supported)) if supported else (None, None)
         rows.append(FeatureRow(name, level, release, low, high))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kgctl.model.cluster_rows import ApiRow, BrokerRow, FeatureRow, LogDirRow
     from kgctl.model.configs import ConfigChange, ConfigRow, TopicAlteration
     from kgctl.model.failure import RowError
+    from kgctl.model.features import FeatureChange
     from kgctl.model.items import StoredTopic
     from kgctl.model.peek import PeekRow
     from kgctl.model.quotas import QuotaChange, QuotaRow
@@ -174,6 +175,20 @@ class ResourceAdmin(Operations):
         from kgctl.client.admin import cluster_rows
 
         return cluster_rows.features(self.cluster)
+
+    @operation
+    def plan_features(self, levels: Mapping[str, int], downgrade: int | None = None) -> Steps[list[FeatureChange]]:
+        from kgctl.client.admin import features
+
+        return features.plan_features(self.cluster, levels, downgrade)
+
+    @operation
+    def change_features(
+        self, plan: Sequence[FeatureChange], downgrade: int | None = None
+    ) -> Steps[list[FeatureChange]]:
+        from kgctl.client.admin import features
+
+        return features.change_features(self.cluster, plan, downgrade)
 
     @operation
     def api_versions(self) -> Steps[list[ApiRow]]:

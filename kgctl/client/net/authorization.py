@@ -53,6 +53,7 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     49: {CLUSTER: "ALTER_CONFIGS"},  # AlterClientQuotas
     50: {CLUSTER: "DESCRIBE"},  # DescribeUserScramCredentials
     51: {CLUSTER: "ALTER"},  # AlterUserScramCredentials
+    57: {CLUSTER: "ALTER"},  # UpdateFeatures
     60: {CLUSTER: "DESCRIBE"},  # DescribeCluster
     61: {TOPIC: "READ"},  # DescribeProducers
     65: {TRANSACTION: "DESCRIBE"},  # DescribeTransactions

@@ -73,6 +73,7 @@ COMMANDS = {
     "quota-changes": ["quotas set --user ABSENT producer_byte_rate=5", "quotas remove --user ABSENT"],
     "cluster-brokers": ["cluster describe"],
     "cluster-features": ["cluster describe --features"],
+    "cluster-feature-changes": ["cluster set-feature share.version=1", "cluster set-feature nope=1"],
     "cluster-apis": ["cluster describe --api-versions"],
     "log-dirs": ["cluster describe --log-dirs"],
     "clients": ["clients list"],

@@ -20,7 +20,7 @@ from tests.harness.commandline import Kgctl, member_of
 DOCUMENT = ROOT / "docs" / "group-events.md"
 TOPIC = "__kgctl_group_events"
 # Events written by earlier versions, which an upgrade keeps, do not have these fields.
-ADDED = ("left_causes", "absent", "absent_count", "assignment")
+ADDED = ("group_type", "clients", "left_causes", "absent", "absent_count", "assignment")
 
 
 def documented_schema() -> dict[str, Any]:

@@ -18,6 +18,8 @@ SCHEMA_VERSION = 1
 NAMED_CHARACTERS = 8_192
 # An event carries its assignment only if its JSON is at most this long.
 ASSIGNMENT_CHARACTERS = 8_192
+# An event has the clients of members that joined or left up to this length of their names and hosts.
+CLIENT_CHARACTERS = 8_192
 # The longest reason that Kafka's clients send (KIP-800).
 REASON_CHARACTERS = 255
 
@@ -47,6 +49,13 @@ class Cause(Enum):
     TOPICS_CHANGED = "topics changed"
     REQUESTED_BY_ADMIN = "requested by an admin"
     GROUP_DELETED = "group deleted"
+
+
+class MemberClient(NamedTuple):
+    """The program behind a member id, which does not name it in the newer protocols."""
+
+    client_id: str
+    host: str
 
 
 class NamedMembers:
@@ -92,6 +101,8 @@ class PendingEvent:
     joined: NamedMembers = field(default_factory=NamedMembers)
     left: Departures = field(default_factory=Departures)
     absent: dict[str, None] = field(default_factory=dict)  # members still awaited when the rebalance timeout expired
+    clients: dict[str, MemberClient] = field(default_factory=dict)  # of members that joined or left
+    clients_room: int = CLIENT_CHARACTERS
     commits_rejected: int = 0
     prepare_started_ms: int | None = None
     complete_started_ms: int | None = None
@@ -101,6 +112,11 @@ class PendingEvent:
 
     def add_left(self, cause: Cause, reason: str, member_ids: Iterable[str]) -> None:
         self.left.add_for(cause, reason[:REASON_CHARACTERS], member_ids)
+
+    def add_client(self, member_id: str, client_id: str, host: str) -> None:
+        self.clients_room -= len(client_id) + len(host)
+        if self.clients_room >= 0:
+            self.clients[member_id] = MemberClient(client_id, host)
 
     def prepare_ms(self, now_ms: int) -> int | None:
         """How long the join phase took, if it has ended; otherwise how long it has taken so far."""
@@ -135,6 +151,8 @@ class GroupEvent(NamedTuple):
     absent: tuple[str, ...] = ()
     absent_count: int = 0
     assignment: Assignment | None = None
+    group_type: str = "classic"
+    clients: Mapping[str, MemberClient] = {}
 
 
 def to_json(event: GroupEvent) -> bytes:
@@ -143,6 +161,7 @@ def to_json(event: GroupEvent) -> bytes:
         {
             "version": SCHEMA_VERSION,
             "group": event.group_id,
+            "group_type": event.group_type,
             "event": event.type.value,
             "cause": event.cause.value if event.cause is not None else None,
             "reason": event.reason or None,
@@ -151,6 +170,7 @@ def to_json(event: GroupEvent) -> bytes:
             "members": event.members,
             "joined": event.joined,
             "joined_count": event.joined_count,
+            "clients": {member_id: client._asdict() for member_id, client in event.clients.items()},
             "left": event.left,
             "left_causes": [cause.value for cause in event.left_causes],
             "left_count": event.left_count,

@@ -75,6 +75,7 @@ class Step(core.Step[StateRecord, GroupEvent]):
         pending = group.pending_event
         has_ended = event_type is not EventType.REBALANCE_STARTED
         absent = NamedMembers()
+        named = () if not pending.clients else (*pending.joined.named, *pending.left.named)
         absent.add(pending.absent)
         self.events.append(
             GroupEvent(
@@ -97,6 +98,8 @@ class Step(core.Step[StateRecord, GroupEvent]):
                 absent=tuple(absent.named),
                 absent_count=absent.count,
                 assignment=assignment,
+                group_type=group.TYPE,
+                clients={one: pending.clients[one] for one in named if one in pending.clients},
             )
         )
         pending.commits_rejected = 0

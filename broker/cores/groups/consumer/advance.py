@@ -90,5 +90,5 @@ def store(step: Step, group: ConsumerGroup, member: ConsumerMember, records: lis
     stored.seen = group.seen
     stored.notes.fenced.discard(member.member_id)
     if is_new:
-        note_joined(stored, member.member_id, replaced.member_id if replaced is not None else None)
+        note_joined(stored, stored.members[member.member_id], replaced)
     return stored

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from broker.cores.groups.consumer.event_notes import seen_topics, topic_changes
 from broker.cores.groups.consumer.group import ConsumerGroup
+from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.events import (
     ASSIGNMENT_CHARACTERS,
     REASON_CHARACTERS,
@@ -13,6 +14,7 @@ from broker.cores.groups.events import (
     Cause,
     EventType,
     GroupEvent,
+    MemberClient,
     compact,
 )
 from broker.cores.groups.records.consumer import Owned
@@ -22,19 +24,27 @@ from broker.cores.groups.topics import TopicCatalog, named_partitions
 _TAKEN_OVER = "static member replaced"
 
 
-def note_joined(group: ConsumerGroup, member_id: str, replaced_id: str | None) -> None:
+def note_joined(group: ConsumerGroup, member: ConsumerMember, replaced: ConsumerMember | None) -> None:
     """A member is new, or has taken the place of another id of the same static member."""
     pending = group.pending_event
-    pending.joined.add([member_id])
-    if replaced_id is not None:
-        pending.add_left(Cause.MEMBER_JOINED, _TAKEN_OVER, [replaced_id])
+    pending.joined.add([member.member_id])
+    _note_client(group, member)
+    if replaced is not None:
+        pending.add_left(Cause.MEMBER_JOINED, _TAKEN_OVER, [replaced.member_id])
+        _note_client(group, replaced)
         group.was_replaced = True
-    note_cause(group, Cause.MEMBER_JOINED, _TAKEN_OVER if replaced_id is not None else "")
+    note_cause(group, Cause.MEMBER_JOINED, _TAKEN_OVER if replaced is not None else "")
 
 
-def note_left(group: ConsumerGroup, member_id: str, cause: Cause, reason: str = "") -> None:
-    group.pending_event.add_left(cause, reason, [member_id])
+def note_left(group: ConsumerGroup, member: ConsumerMember, cause: Cause, reason: str = "") -> None:
+    group.pending_event.add_left(cause, reason, [member.member_id])
+    _note_client(group, member)
     note_cause(group, cause, reason)
+
+
+def _note_client(group: ConsumerGroup, member: ConsumerMember) -> None:
+    subscription = member.subscription
+    group.pending_event.add_client(member.member_id, subscription.client_id, subscription.client_host)
 
 
 def note_cause(group: ConsumerGroup, cause: Cause, reason: str) -> None:
@@ -54,7 +64,10 @@ def report_fenced(step: Step, group: ConsumerGroup, member_id: str, reason: str)
         group.notes.fenced.add(member_id)
         reason = reason[:REASON_CHARACTERS]
         kind, members = EventType.MEMBER_FENCED, group.member_count
-        step.events.append(GroupEvent(group.group_id, kind, None, reason, group.generation, step.wall_ms, members))
+        client = group.members[member_id].subscription
+        clients = {member_id: MemberClient(client.client_id, client.client_host)}
+        event = GroupEvent(group.group_id, kind, None, reason, group.generation, step.wall_ms, members)
+        step.events.append(event._replace(group_type=group.TYPE, clients=clients))
 
 
 def report(step: Step, group: ConsumerGroup, generation: int) -> None:

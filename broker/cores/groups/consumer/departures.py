@@ -78,7 +78,7 @@ def remove_all(step: Step, group: ConsumerGroup, departures: Sequence[Departure]
     """
     members = [departure.member for departure in departures]
     for member, cause, reason in departures:
-        note_left(group, member.member_id, cause, reason)
+        note_left(group, member, cause, reason)
     if is_due(step, group, members):
         rebalance.prepare(step, downgrade(step, group, {member.member_id for member in members}))
         return

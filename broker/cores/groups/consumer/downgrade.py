@@ -56,7 +56,7 @@ def downgrade_for(
     """Make the group a classic one in which `joining` has the place of `holder`. `records` are those of its JoinGroup."""
     was_rebalancing, is_other = group.is_rebalancing, joining.member_id != holder.member_id
     if is_other:
-        note_joined(group, joining.member_id, holder.member_id)
+        note_joined(group, joining, holder)
     others = [group.members[member_id] for member_id in _order(group) if member_id != holder.member_id]
     is_settled = group.generation == group.assignment_epoch and all(
         one.is_reconciled_to(group.assignment_epoch) for one in others

@@ -5,23 +5,40 @@ from __future__ import annotations
 from broker.cores.groups.consumer.changes import assignment_of
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.share.group import ShareGroup
+from broker.cores.groups.share.member import ShareMember
 from broker.cores.groups.step import Step
 
 
-def note_joined(group: ShareGroup, member_id: str) -> None:
-    group.pending_event.joined.add([member_id])
+def note_joined(group: ShareGroup, member: ShareMember) -> None:
+    group.pending_event.joined.add([member.member_id])
+    _note_client(group, member)
     group.pending_event.set_cause(Cause.MEMBER_JOINED, "")
 
 
-def note_left(group: ShareGroup, member_id: str, cause: Cause) -> None:
-    group.pending_event.add_left(cause, "", [member_id])
+def note_left(group: ShareGroup, member: ShareMember, cause: Cause) -> None:
+    group.pending_event.add_left(cause, "", [member.member_id])
+    _note_client(group, member)
     group.pending_event.set_cause(cause, "")
 
 
-def report(step: Step, group: ShareGroup, generation: int, *, has_changed: bool, reason: str = "") -> None:
+def _note_client(group: ShareGroup, member: ShareMember) -> None:
+    subscription = member.subscription
+    group.pending_event.add_client(member.member_id, subscription.client_id, subscription.client_host)
+
+
+def report(
+    step: Step,
+    group: ShareGroup,
+    generation: int,
+    *,
+    has_changed: bool,
+    has_other_topics: bool = False,
+    reason: str = "",
+) -> None:
     """Emit the events of a step, before which the group epoch was `generation`.
 
-    `has_changed`: members, subscriptions or targets have; other epochs are not reported. `reason` is that of a changed target.
+    `has_changed`: members, subscriptions or targets have; other epochs are not reported. `has_other_topics`: the subscription of
+    a member has changed. `reason` is that of a changed target.
     """
     if not group.members:
         if group.generation != generation:
@@ -33,7 +50,7 @@ def report(step: Step, group: ShareGroup, generation: int, *, has_changed: bool,
     if group.generation != generation and has_changed:
         pending = group.pending_event
         if pending.cause is None:
-            pending.set_cause(Cause.SUBSCRIPTION_CHANGED, reason)
+            pending.set_cause(Cause.SUBSCRIPTION_CHANGED if has_other_topics else Cause.TOPICS_CHANGED, reason)
         if pending.prepare_started_ms is None:
             pending.prepare_started_ms = step.now_ms
         group.is_rebalancing = True

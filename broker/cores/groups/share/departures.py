@@ -39,7 +39,7 @@ def _remove(step: Step, group: ShareGroup, member: ShareMember, cause: Cause) ->
     group_id, member_id, generation = group.group_id, member.member_id, group.generation
     hashed = metadata_hash(group.subscriptions_with(None, member), step.coordinator.topics)
     step.timers.cancel((SESSION, group_id, member_id))
-    note_left(group, member_id, cause)
+    note_left(group, member, cause)
     step.persist(ShareCurrentRecord(group_id, member_id, None, step.wall_ms))
     step.persist(ShareTargetRecord(group_id, member_id, None, step.wall_ms))
     step.persist(ShareMemberRecord(group_id, member_id, None, step.wall_ms))

@@ -103,10 +103,10 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     timeout_ms = session_timeout_ms(step.coordinator, stored.group_id)
     step.timers.set((SESSION, stored.group_id, member.member_id), step.now_ms + timeout_ms)
     if is_new:
-        note_joined(stored, member.member_id)
+        note_joined(stored, stored.members[member.member_id])
     has_changed = has_other_topics or any(isinstance(record, ShareTargetRecord) for record in records)
     reason = _UNASSIGNED if has_unassigned and not has_other_topics else ""
-    report(step, stored, generation, has_changed=has_changed, reason=reason)
+    report(step, stored, generation, has_changed=has_changed, has_other_topics=has_other_topics, reason=reason)
     initialize_missing(step, stored, named)
     return _answer(step, request, member, updated)
 

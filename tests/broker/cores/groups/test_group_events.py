@@ -13,6 +13,7 @@ from broker.cores.groups.events import (
     Cause,
     EventType,
     GroupEvent,
+    PendingEvent,
     compact,
     to_json,
 )
@@ -229,6 +230,9 @@ def test_members_are_absent_only_if_the_rebalance_timeout_expires() -> None:
 
 def test_an_event_with_every_field_at_its_limit_is_small() -> None:
     member_ids = tuple("m" * 40 for _ in range(NAMED_CHARACTERS // 40))
+    pending = PendingEvent()
+    for number in range(1_000):
+        pending.add_client(f"{number:040}", "c" * 60, "h" * 15)
     event = GroupEvent(
         "g" * 249,
         EventType.STABLE,
@@ -244,6 +248,8 @@ def test_an_event_with_every_field_at_its_limit_is_small() -> None:
         absent=member_ids,
         absent_count=10**6,
         assignment={"m" * (ASSIGNMENT_CHARACTERS - len('{"":{}}')): {}},
+        clients=pending.clients,
     )
-    assert len(to_json(event)) < 45_000
+    assert pending.clients
+    assert len(to_json(event)) < 60_000
     assert json.loads(to_json(event))["reason"] == "é" * 255

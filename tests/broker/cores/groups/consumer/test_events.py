@@ -50,6 +50,22 @@ def test_events_say_which_topics_have_changed() -> None:
     assert world.events[seen:] == []
 
 
+def test_events_name_the_clients_of_members() -> None:
+    """The ids of members say nothing: clients draw them."""
+    world = World()
+    first, second = Client(world, "a"), Client(world, "b")
+    settle(first, second)
+    second.leave()
+    settle(first)
+    assert {event.group_type for event in world.events} == {"consumer"}
+    assert [(event.joined, event.left, [*event.clients]) for event in world.events if event.type is STABLE] == [
+        (("a",), (), ["a"]),
+        (("b",), (), ["b"]),
+        ((), ("b",), ["b"]),
+    ]
+    assert world.events[-1].clients["b"] == ("c1", "/127.0.0.1")
+
+
 def test_each_epoch_has_its_own_cause() -> None:
     """Also if it supersedes another one, whose members the event at the end names again."""
     world = World()

@@ -251,8 +251,8 @@ def test_events_tell_what_happened() -> None:
     assert told == [
         (start, "member joined", 1),
         (stable, "member joined", 1),
-        (start, "subscription changed", 2),
-        (stable, "subscription changed", 2),
+        (start, "topics changed", 2),
+        (stable, "topics changed", 2),
         (start, "member joined", 3),
         (stable, "member joined", 3),
         (start, "session timed out", 4),
@@ -263,6 +263,18 @@ def test_events_tell_what_happened() -> None:
     ]
     assert [event.partitions_moved for event in world.events if event.type is stable] == [0, 0, 1, 1]
     assert world.events[3].reason == "assigns partitions without members"
+    assert {event.group_type for event in world.events} == {"share"}
+    assert [[*event.clients] for event in world.events] == [
+        ["m1"],
+        ["m1"],
+        [],
+        [],
+        ["m2"],
+        ["m2"],
+        *[["m2"]] * 3,
+        ["m1"],
+        [],
+    ]
     assert world.events[5].assignment == {"m1": {"orders": [1, 2]}, "m2": {"orders": [0]}}
 
 

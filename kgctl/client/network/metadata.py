@@ -50,10 +50,11 @@ class TopicState:
 
 
 class Question(NamedTuple):
-    """A request for metadata. `is_partial`: only about topics that are new."""
+    """A request for metadata. `is_partial`: only about topics that are new; the others are numbered from 1."""
 
     request: MetadataRequest
     is_partial: bool
+    number: int
 
 
 class Metadata:
@@ -78,6 +79,10 @@ class Metadata:
         # What must be asked: everything, or the topics that are new.
         self._is_stale = True
         self._new: set[str] = set()
+        # Numbers of questions: the newest that was asked, and the first whose answer is new enough.
+        self._asked = 0
+        self._needed = 0
+        self.answered = 0  # the newest question that was answered
         self._refreshed_ms = -NEVER
         self._succeeded_ms = -NEVER
         self._pause_ms = 0
@@ -103,7 +108,7 @@ class Metadata:
         if not self._wants_all:
             self._wants_all = True
             self._ask_soon()
-            self._is_stale = True
+            self.request_update()
 
     def use(self, topic: str, now_ms: int) -> None:
         """Want a topic until it has not been used for `metadata.max.idle.ms`."""
@@ -116,9 +121,10 @@ class Metadata:
         return None if self._wants_all else self._wanted
 
     def request_update(self) -> int:
-        """Ask again soon. Returns the version that is newer than now."""
+        """Ask again soon. Returns the number of the question: once `answered` has it, the answer is newer than this call."""
         self._is_stale = True
-        return self.version + 1
+        self._needed = self._asked + 1
+        return self._needed
 
     def take_error(self) -> None:
         """Raise a failure that no retry helps, such as refused credentials, once. After it, connecting is tried again."""
@@ -234,7 +240,8 @@ class Metadata:
         names = None if self._wants_all else sorted(self._new if is_partial else self._wanted)
         topics = None if names is None else [MetadataRequest.Topic(name=name) for name in names]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=self._settings.allow_auto_create_topics)
-        return Question(request, is_partial)
+        self._asked += not is_partial
+        return Question(request, is_partial, self._asked)
 
     def update(self, question: Question, answer: MetadataResponse, now_ms: int) -> None:
         """The answer to a question."""
@@ -250,8 +257,9 @@ class Metadata:
             for name in [name for name in self._topics if name not in listed]:
                 self._forget(name)
             self._succeeded_ms = now_ms
-            # Whoever wants all topics since then does not have them yet.
-            self._is_stale = self._wants_all and asked is not None
+            # What was requested while the question was on its way is not answered yet.
+            self._is_stale = question.number < self._needed
+            self.answered = question.number
         self._is_stale = self._is_stale or needs_more
         is_repetition = self.version > 0 and before == self._picture()
         self._repetitions = self._repetitions + 1 if is_repetition else 0

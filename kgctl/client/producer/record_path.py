@@ -167,15 +167,14 @@ class RecordPath:
         if partition is not None and partition < 0:
             raise BadValue(f"topic {topic!r}: {partition} is not a partition")
         metadata = core.metadata
-        if known:
-            # Partitions may have been added.
-            newer = metadata.request_update()
-        else:
-            newer = metadata.version + 1
+        version = metadata.version
+        # Partitions may have been added to a known topic.
+        number = metadata.request_update() if known else None
         self._wake()
 
         def is_known() -> bool:
-            return metadata.version >= newer or core.accumulator.is_closed or metadata.error is not None
+            is_newer = metadata.version > version if number is None else metadata.answered >= number
+            return is_newer or core.accumulator.is_closed or metadata.error is not None
 
         def expired(seconds: float) -> KgctlError:
             if known and partition is not None:

@@ -211,7 +211,13 @@ WhenUndecodable = Annotated[
 # --- when to stop ---
 
 MaxMessages = Annotated[int | None, typer.Option("--max-messages", min=1, metavar="N", help="Stop after N records.")]
-UntilEnd = Annotated[bool, typer.Option("--until-end", help="Stop where the logs ended when reading started.")]
+UntilEnd = Annotated[
+    bool,
+    typer.Option(
+        "--until-end",
+        help="Stop where the logs ended when reading started. A member of a group that gets no partitions stops after 6 s.",
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(

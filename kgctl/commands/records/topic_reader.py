@@ -30,6 +30,9 @@ _LEAST_SECONDS = 0.1
 _POLL_SECONDS = 0.1
 # A leader that moves is not worth a notice.
 _SOON_SECONDS = 1.0
+# A member without partitions may get some once others have given them up, which their next heartbeat asks them to do:
+# every 5 s by group.consumer.heartbeat.interval.ms.
+_WITHOUT_PARTITIONS_SECONDS = 6.0
 
 
 class TopicReader(RebalanceListener):
@@ -61,7 +64,7 @@ class TopicReader(RebalanceListener):
         self._limits: dict[TopicPartition, int] = {}
         self._arrived: dict[TopicPartition, int] = {}  # where the records begin that are not printed yet
         self._fresh: set[TopicPartition] = set()  # the next owner must start there, too, even without a record
-        self._has_partitions = False
+        self._assigned_at: float | None = None  # None: not yet, or partitions were taken away and the next are to come
         self._outage = Outage()
         self._is_noticed = False
 
@@ -93,7 +96,7 @@ class TopicReader(RebalanceListener):
             self._consumer.seek(one, position)
         if self._settings.group is not None:
             self._fresh |= set(partitions)
-        self._has_partitions = True
+        self._assigned_at = time.monotonic()
 
     def _subscribe(self, timeout: float) -> None:
         """The first `poll` joins the group."""
@@ -114,12 +117,13 @@ class TopicReader(RebalanceListener):
 
     @property
     def at_end(self) -> bool:
-        """With `until_end`: whether `poll` has returned everything before the log ends."""
-        return (
-            self._until_end
-            and self._has_partitions
-            and all(map(self._consumer.has_reached_limit, self._consumer.assignment()))
-        )
+        """With `until_end`: whether `poll` has returned everything before the log ends; a member may have no partitions."""
+        if not self._until_end or self._assigned_at is None:
+            return False
+        assigned = self._consumer.assignment()
+        if not assigned:
+            return time.monotonic() - self._assigned_at >= _WITHOUT_PARTITIONS_SECONDS
+        return all(map(self._consumer.has_reached_limit, assigned))
 
     def _limit(self, partitions: Collection[TopicPartition], timeout: float) -> None:
         if self._until_end:
@@ -237,15 +241,17 @@ class TopicReader(RebalanceListener):
         self._limit(partitions, CLOSE_SECONDS)
         self._consumer.stop_before({one: self._limits[one] for one in partitions if one in self._limits})
         self._fresh |= set(partitions)
-        self._has_partitions = True
+        self._assigned_at = time.monotonic()
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._assigned_at = None
         self._fresh -= set(partitions)
         self._commits.revoke(partitions)
         if self._rebalances is not None:
             self._rebalances.revoked(partitions)
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._assigned_at = None
         self._fresh -= set(partitions)
         self._commits.forget(partitions)
         if self._rebalances is not None:

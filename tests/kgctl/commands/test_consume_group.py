@@ -131,6 +131,10 @@ def test_the_broker_assigns_with_the_consumer_protocol(kgctl: Kgctl, topic: str,
         second.interrupt()
         assert second.wait()[0] == 0
         until(lambda: len(set(owners(kgctl, group).values())) == 1, "no take-over")
+        # Its first assignment is empty: the other member has all partitions then.
+        third = kgctl(*words, "--until-end")
+        assert third.exit_code == 0
+        assert f"assigned {topic}:" in third.stderr
         first.interrupt()
         assert first.wait()[0] == 0
         assert sorted(first.seen + second.seen) == sorted(written())

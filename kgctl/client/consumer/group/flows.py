@@ -84,8 +84,8 @@ class GroupFlows:
 
     def _fresh_topics(self) -> Flow:
         """Match the pattern with the topics of now, so that one rebalance, not one for each member, follows a new topic."""
-        version = self._topics.fresh_version(self.now_ms)
-        yield Wait(lambda now_ms: self._metadata.version >= version)
+        number = self._topics.fresh_answer(self.now_ms)
+        yield Wait(lambda now_ms: self._metadata.answered >= number)
         self._topics.update(self.now_ms)
 
     def _commit_until_done(self) -> Flow:

@@ -32,7 +32,7 @@ class TopicWatch:
         self._settings = settings
         self._current = Snapshot(-1, {})
         self._assigned: Snapshot | None = None
-        self._matched_version = 0
+        self._match_after = 0
         self._updated_ms = 0
         self.joined: frozenset[str] | None = None
 
@@ -42,13 +42,13 @@ class TopicWatch:
         """The application subscribed, or assigned partitions."""
         want_topics(self._metadata, self._subscription)
         if self._subscription.type is SubscriptionType.PATTERN:
-            self._matched_version = self._metadata.request_update()
+            self._match_after = self._metadata.request_update()
 
-    def fresh_version(self, now_ms: int) -> int:
-        """The version of metadata to match the pattern with before a rebalance: a new one, unless this one is."""
+    def fresh_answer(self, now_ms: int) -> int:
+        """The answer of metadata to match the pattern with before a rebalance: a new one, unless this one is."""
         is_new = now_ms < self._updated_ms + self._settings.retry_backoff_ms
-        if self._metadata.version < self._matched_version or is_new:
-            return self._matched_version
+        if self._metadata.answered < self._match_after or is_new:
+            return self._match_after
         return self._metadata.request_update()
 
     def update(self, now_ms: int) -> None:

@@ -212,11 +212,14 @@ def test_a_client_that_wants_all_topics_asks_for_all() -> None:
     about = metadata()
     question = about.ask(1_000_000)
     about.want_all()
+    number = about.request_update()
     rows = [MetadataResponse.Broker(node_id=1, host="host1", port=9092)]
     about.update(question, MetadataResponse(brokers=rows, topics=[topic(partition(0))]), 1_000_000)
+    assert about.answered < number  # a pattern would match too few topics
     assert about.due_ms() <= 1_000_200
     assert asked(about) is None
     update(about, topic(partition(0)), topic(partition(0), name="payments", topic_id=OTHER_ID))
+    assert about.answered >= number
     assert sorted(about.topics()) == ["orders", "payments"]
     about.want_only(["payments"])
     assert list(about.topics()) == ["payments"]

@@ -234,6 +234,12 @@ class ShareRunner:
             for key in [key for key in self._partitions if key.group_id == session_key.group_id]:
                 self._fence(key)
 
+    def disabled(self) -> None:
+        """An administrator has disabled share groups: all sessions end. What was acquired is available if they are enabled again."""
+        self.sessions.clear()
+        for key in list(self._partitions):
+            self._fence(key)
+
     def _step(self, run: Callable[..., T], *arguments: object) -> T:
         """Run what changes a share partition. A failure is final: the memory may have changed without the log."""
         try:

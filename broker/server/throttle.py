@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.protocol.codec import encode_parts
 from broker.server.exchange import completed
 from broker.server.work import Work
 from broker.storage import StorageError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 # The kind of the records in the store.
 KIND = "client_quotas"
-PRODUCE, FETCH = 0, 1
+PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
 FLEXIBLE_FETCH = 12
 AUTHENTICATION = (17, 36)
 INT_MAX = 2**31 - 1
@@ -107,6 +108,8 @@ class Throttle:
                 response = FetchResponse(throttle_time_ms=throttle_ms, responses=[])
         else:
             throttle_ms = self._charge(exchange, work, work.spent_s)
+            if exchange.api_key == SHARE_FETCH:
+                throttle_ms = max(throttle_ms, self._charge_shared(exchange, response))
             if hasattr(response, "throttle_time_ms"):
                 # The handler may have set one itself.
                 throttle_ms = response.throttle_time_ms = max(throttle_ms, response.throttle_time_ms)
@@ -130,6 +133,14 @@ class Throttle:
         if throttle_ms:
             self.quotas.take_back("consumer_byte_rate", *client, fetched_bytes, now_ms)
         return throttle_ms
+
+    def _charge_shared(self, exchange: Exchange, response: Message) -> int:
+        """Charge a ShareFetch for its answer, which is sent in full: its records are acquired. In Kafka, they would be lost to all members
+        until their locks time out.
+        """
+        answer_bytes = 4 + sum(map(len, encode_parts(response, exchange.version)))
+        now_ms = self._clock() * 1000
+        return self.quotas.record("consumer_byte_rate", *_client(exchange), answer_bytes, now_ms)
 
     def most_fetched(self, exchange: Answerable) -> int:
         """The most bytes that one Fetch of this client can get without being throttled each time."""

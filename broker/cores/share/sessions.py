@@ -145,6 +145,10 @@ class ShareSessions:
                 del self._members[key.group_id]
         return session
 
+    def clear(self) -> None:
+        self._sessions.clear()
+        self._members.clear()
+
 
 def next_epoch(epoch: int) -> int:
     return 1 if epoch == _LAST_EPOCH else epoch + 1

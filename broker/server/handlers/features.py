@@ -8,8 +8,9 @@ from broker.protocol.acls import Operation
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from broker.server.declaration import Declaration
-from broker.server.features import level_of, why_not
+from broker.server.features import SHARE_VERSION, has_share_groups, level_of, why_not
 from broker.server.guards import on_cluster
+from broker.storage import SHARE_STATE_TOPIC
 
 if TYPE_CHECKING:
     from broker.server.exchange import Exchange
@@ -35,6 +36,8 @@ def update_features(request: UpdateFeaturesRequest, exchange: Exchange, resource
         for name, update in updates.items():
             if update.max_version_level != level_of(log, name):
                 log.set_feature_level(name, update.max_version_level)
+                if name == SHARE_VERSION and not has_share_groups(log) and SHARE_STATE_TOPIC in log.topics:
+                    resources.shares.disabled()
     # Kafka's message of a success is "NONE".
     results = [
         UpdateFeaturesResponse.Result(feature=update.feature, error_message="NONE")

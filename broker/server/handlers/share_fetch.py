@@ -177,8 +177,9 @@ class _Reading:
         refused: Rows = []
         readable, watched = self._readable(refused)
         read, has_failed = self._read(readable, refused)
-        must_wait = readable or watched
-        if not final and must_wait and not has_failed and sum(len(each.records) for each in read) < self._min_bytes:
+        # As in Kafka, `min_bytes` of 0 waits for a partition that is not full.
+        has_enough = bool(readable) and sum(len(each.records) for each in read) >= self._min_bytes
+        if not final and watched and not has_failed and not has_enough:
             self._watched = watched
             return False
         rows = [*self._acquired(read), *refused]
@@ -192,7 +193,11 @@ class _Reading:
         """The partitions that can be read, and what to watch as long as there is nothing to acquire."""
         log_of, shares = self._resources.log.partition, self._shares
         may = self._resources.access(self._exchange.connection).of(*READ_TOPIC)
-        readable, watched = [], []
+        readable: list[tuple[SharePartition, PartitionLog]] = []
+        watched: list[PartitionKey] = []
+        if not has_share_groups(self._resources.log):
+            # They were disabled while it waited: no partition is loaded again.
+            return readable, watched
         for asked in rotated(self._begun.partitions, self._begun.epoch):
             topic_id, index = asked.key
             topic = self._resources.log.topic_by_id(topic_id)
@@ -216,13 +221,13 @@ class _Reading:
     def _read(self, readable: list[tuple[SharePartition, PartitionLog]], refused: Rows) -> tuple[list[_Read], bool]:
         """Read the same share of the limit from each. The second result is whether a partition has an error to report."""
         found: list[_Read] = []
-        has_failed = False
+        has_any = has_failed = False
         for partition, log in readable:
             key = TopicIdPartition(partition.key.topic_id, partition.key.partition)
             max_bytes = min(self._max_bytes // len(readable), MOST_BYTES)
             offset = partition.next_fetch_offset()
             try:
-                records = log.read(offset, max_bytes, at_least_one=not found, committed=self._committed)
+                records = log.read(offset, max_bytes, at_least_one=not has_any, committed=self._committed)
             except DamageError as error:
                 logger.error("%s", error)
                 refused.append((key, _refused(key.partition, ErrorCode.CORRUPT_MESSAGE)))
@@ -239,6 +244,7 @@ class _Reading:
                     has_failed = True
                 continue
             found.append(_Read(key, partition, log, offset, records))
+            has_any = has_any or len(records) > 0
         return found, has_failed
 
     def _acquired(self, read: list[_Read]) -> Iterator[tuple[TopicIdPartition, Row]]:

@@ -31,6 +31,7 @@ from tests.harness.requests import (
     values_of,
 )
 from tests.harness.running import RunningBroker, until
+from tests.harness.share_member import ShareMember, begin_share_group
 from tests.harness.wire_client import ConnectionClosed, WireClient
 
 USER = "ANONYMOUS"
@@ -153,6 +154,20 @@ def test_a_fetch_that_waits_is_charged_when_it_is_answered(running: RunningBroke
         until(lambda: len(running.broker.waiters) == 1)
         produce(client, "t", b"x" * 50_000)
         assert reader.receive().throttle_time_ms > LONG_MS
+        reader.send(METADATA)
+        assert reader.is_quiet()
+
+
+def test_a_throttled_share_fetch_has_the_records_that_it_acquired(running: RunningBroker, client: WireClient) -> None:
+    topic_id = create_topic(client, "t").topic_id
+    begin_share_group(running, topic_id)
+    produce(client, "t", *[b"x" * 1000] * 50)
+    set_quota(client, "consumer_byte_rate", 1000, client_id="reader")
+    with running.client(client_id="reader") as reader:
+        answer = reader.ask(ShareMember(reader, "g", "m1", (topic_id, 0)).request())
+        (row,) = answer.responses[0].partitions
+        assert len(values_of(row)) == 50
+        assert answer.throttle_time_ms > LONG_MS
         reader.send(METADATA)
         assert reader.is_quiet()
 

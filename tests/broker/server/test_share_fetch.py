@@ -10,6 +10,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_records import DeleteRecordsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from broker.protocol.share_state import SharePartitionKey
 from broker.storage import SHARE_STATE_TOPIC
 from tests.harness.broker_program import Program
@@ -443,3 +444,57 @@ def test_a_killed_broker_remembers_acknowledgements(tmp_path: Path) -> None:
             program.process.kill()
             program.process.communicate()
         expected = next_
+
+
+def test_a_batch_above_the_limit_is_read_behind_an_empty_partition(running: RunningBroker, client: WireClient) -> None:
+    topic_id = create_topic(client, "t", partitions=3).topic_id
+    begin_share_group(running, topic_id, 3)
+    for index in (1, 2):
+        produce(client, "t", b"x" * 1000, partition=index)
+    one = ShareMember(client, "g", "m1", *((topic_id, index) for index in range(3)))
+    found = one.fetch(max_bytes=300)
+    assert {index: row.acquired for (_, index), row in found.items()} == {0: [], 1: [(0, 0, 1)], 2: []}
+
+
+def test_a_fetch_of_no_bytes_waits_for_a_partition_that_is_not_full(tmp_path: Path) -> None:
+    options = {"group.share.partition.max.record.locks": "100"}
+    with RunningBroker(tmp_path, **options) as running, running.client() as client, running.client() as other:
+        topic_id = create_topic(client, "t").topic_id
+        begin_share_group(running, topic_id)
+        place = topic_id, 0
+        one, two = member(client, place), member(other, place, "m2")
+        assert acquired(one, place, min_bytes=0, max_wait_ms=LONG_MS) == []
+        produce(client, "t", *[b"x"] * 100)
+        produce(client, "t", b"y")
+        assert acquired(one, place, max_records=1) == [(0, 99, 1)]
+        two.send(min_bytes=0, max_wait_ms=LONG_MS)
+        assert until(lambda: running.run(lambda: len(running.broker.waiters)) == 1)
+        assert one.acknowledge({place: [(0, 99, [ACCEPT])]}) == {place: NONE}
+        assert two.receive()[place].acquired == [(100, 100, 1)]
+
+
+def enable(client: WireClient, level: int) -> None:
+    upgrade, downgrade = 1, 2
+    update = UpdateFeaturesRequest.Update(
+        feature="share.version", max_version_level=level, upgrade_type=upgrade if level else downgrade
+    )
+    assert not client.ask(UpdateFeaturesRequest(feature_updates=[update])).error_code
+
+
+def test_disabled_share_groups_have_no_sessions(running: RunningBroker, client: WireClient, place: Place) -> None:
+    produce(client, "t", b"a", b"b")
+    one = member(client, place)
+    assert acquired(one, place) == [(0, 1, 1)]
+    assert one.acknowledge({place: [(0, 0, [ACCEPT])]}) == {place: NONE}
+    with running.client() as other:
+        two = member(other, place, "m2")
+        two.send(max_wait_ms=LONG_MS)
+        assert until(lambda: running.run(lambda: len(running.broker.waiters)) == 1)
+        enable(client, 0)
+        # The fetch that waits gets nothing, and does not read what is available now.
+        assert two.receive() == {}
+    assert client.ask(one.request()).error_code == ErrorCode.UNSUPPORTED_VERSION
+    enable(client, 1)
+    assert client.ask(one.request()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+    again = member(client, place)
+    assert acquired(again, place) == [(1, 1, 1)]

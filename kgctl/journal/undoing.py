@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
 
 
+# How a share group that does not exist gets start offsets.
+MADE_AGAIN = "Share group '{}' does not exist: a member joins and leaves, which makes it."
+
+
 @dataclass(slots=True)
 class Undo:
     """`problems`: why a group should not be changed without force. `notes`: what cannot be taken back."""
@@ -48,10 +52,15 @@ def undo_of(entry: Entry, now: Mapping[str, StoredGroup | KgctlError], epochs: M
         if plan.has_members:
             undo.notes.append(f"Group {plan.group!r}: members that were evicted rejoin by themselves if they run.")
         moves = _moves(plan, before.get(plan.group, StoredGroup(plan.group, None)), current, epochs, undo)
-        if moves and _type_before(plan, before) == SHARE and (refusal := _share_refusal(plan.group, current, moves)):
+        was_share = _type_before(plan, before) == SHARE
+        if moves and was_share and (refusal := _share_refusal(plan.group, current, moves)):
             undo.errors[plan.group] = refusal
         elif moves:
-            undo.groups.append(GroupPlan(plan.group, OFFSETS, current.state, current.type, current.members, moves))
+            kind = current.type
+            if was_share and current.state is None:
+                kind = SHARE
+                undo.notes.append(MADE_AGAIN.format(plan.group))
+            undo.groups.append(GroupPlan(plan.group, OFFSETS, current.state, kind, current.members, moves))
     return undo
 
 
@@ -62,14 +71,13 @@ def _type_before(plan: GroupPlan, before: Mapping[str, StoredGroup]) -> str | No
 
 def _share_refusal(group: str, current: StoredGroup, moves: Sequence[Move]) -> Precondition | None:
     """Why the start offsets of a share group cannot be given back."""
-    if current.type != SHARE:
-        return Precondition(
-            f"Share group '{group}' cannot be made again: let a member join, then set its start offsets with `kgctl groups"
-            " reset-offsets`."
-        )
-    if any(move.new_offset is None for move in moves):
-        return Precondition(f"The start offsets of share group '{group}' cannot be deleted by partition.")
-    return None
+    if current.state is not None and current.type != SHARE:
+        return Precondition(f"Share group '{group}' was deleted, and a group of type {current.type} has its name now.")
+    from kgctl.client.admin.share_offsets import part_of_topic
+
+    deleted = [move.key for move in moves if move.new_offset is None]
+    refusals = (part_of_topic(group, key, current.committed(), deleted) for key in deleted)
+    return next((refusal for refusal in refusals if refusal), None)
 
 
 def offset_keys(entry: Entry) -> list[TopicPartition]:

@@ -282,7 +282,16 @@ def _commit_row(number: int, value: int | Committed) -> OffsetCommitRequest.Part
 def delete_each(
     cluster: Cluster, partitions: Mapping[str, Iterable[TopicPartition]]
 ) -> Steps[dict[str, dict[TopicPartition, KgctlError | None]]]:
-    """Delete committed offsets of groups. Partitions of topics to which members subscribe are refused; None is success."""
+    """Delete committed offsets of groups. Partitions of topics to which members subscribe are refused; None is success.
+
+    The start offsets of share groups are deleted for whole topics.
+    """
+    if shares := _share_groups(cluster, partitions):
+        from kgctl.client.admin.share_offsets import delete_share_offsets
+
+        deleted = yield from delete_share_offsets(cluster, {group: list(partitions[group]) for group in shares})
+        rest = {group: some for group, some in partitions.items() if group not in deleted}
+        return deleted | ((yield from delete_each(cluster, rest)) if rest else {})
     row = OffsetDeleteRequest.Partition
     done: dict[str, dict[TopicPartition, KgctlError | None]] = {group: {} for group in partitions}
     parts = {group: list(chunks(sorted(some), PARTITIONS_PER_REQUEST)) for group, some in partitions.items()}

@@ -13,6 +13,7 @@ from kgctl.client.admin.records_around import LogPart, log_parts, note_of, read_
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.client.net.steps import Steps
+from kgctl.model.groups import SHARE, Committed
 from kgctl.model.peek import AFTER, BEFORE, NEXT, PeekedHeader, PeekRow
 from kgctl.model.topic_partition import TopicPartition
 
@@ -33,9 +34,13 @@ def peek(
     found = (yield from committed(cluster, [group]))[group]
     if isinstance(found, KgctlError):
         raise found
-    offsets = {key: one for key, one in sorted(found.items()) if _is_wanted(key, topics)}
+    offsets = _wanted(found, topics)
     if not offsets:
         (described,) = yield from describe_groups(cluster, [group], offsets=False)
+        if described.type == SHARE:
+            starts = (yield from committed(cluster, [group]))[group]
+            offsets = {} if isinstance(starts, KgctlError) else _wanted(starts, topics)
+    if not offsets:
         if described.error is not None and described.error.name == NotFound.name:
             raise NotFound(described.error.message)
         where = " for these topics" if topics else ""
@@ -55,6 +60,16 @@ def peek(
         else:
             rows += _rows(group, key, logs[key], before, after)
     return rows
+
+
+def _wanted(
+    found: Mapping[TopicPartition, Committed], topics: Mapping[str, tuple[int, ...] | None]
+) -> dict[TopicPartition, Committed]:
+    return {
+        key: one
+        for key, one in sorted(found.items())
+        if _is_wanted(key, topics) and (one.offset is not None or one.error is not None)
+    }
 
 
 def _is_wanted(key: TopicPartition, topics: Mapping[str, tuple[int, ...] | None]) -> bool:

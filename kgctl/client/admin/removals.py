@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from broker.light_dataclasses import dataclass, replace
@@ -227,10 +227,6 @@ def plan_offset_deletions(
     absent: list[tuple[str, str, int | None]] = []
     for group in described:
         commits = group.error or found[group.group]
-        if group.error is None and group.type == SHARE:
-            commits = Precondition(
-                f"Group '{group.group}' is a share group: its start offsets can be set (reset-offsets), not deleted."
-            )
         if isinstance(commits, KgctlError):
             commits = commits.as_row()
         if isinstance(commits, RowError):
@@ -243,7 +239,7 @@ def plan_offset_deletions(
             missing = [n for n in numbers or () if (topic, n) not in there] if numbers else [] if there else [None]
             absent += [(group.group, topic, number) for number in missing]
         for key in wanted:
-            refused = _refusal(group, key)
+            refused = _refusal(group, key, commits, wanted)
             row = OffsetChange(group.group, key.topic, key.partition, commits[key].offset)
             rows.append(replace(row, status=FAILED, error=refused.as_row()) if refused else row)
     rows += [] if known_only else (yield from _absence(cluster, absent))
@@ -268,9 +264,20 @@ def _absence(cluster: Cluster, absent: Sequence[tuple[str, str, int | None]]) ->
     return rows
 
 
-def _refusal(group: GroupDescription, partition: TopicPartition) -> BrokerError | None:
-    """The expected refusal: offsets of topics to which members subscribe cannot be deleted."""
+def _refusal(
+    group: GroupDescription,
+    partition: TopicPartition,
+    present: Iterable[TopicPartition],
+    wanted: Iterable[TopicPartition],
+) -> KgctlError | None:
+    """The expected refusal: offsets of topics to which members subscribe cannot be deleted, nor any of a share group in use."""
     about = f"group {group.group!r}, {partition}"
+    if group.type == SHARE:
+        if group.members:
+            return BrokerError(ErrorCode.NON_EMPTY_GROUP, about)
+        from kgctl.client.admin.share_offsets import part_of_topic
+
+        return part_of_topic(group.group, partition, present, wanted)
     if group.subscribed is not None:
         return BrokerError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, about) if partition.topic in group.subscribed else None
     is_consumer = group.protocol_type == CONSUMER.lower()

@@ -15,7 +15,7 @@ from kgctl.client.net.errors import KgctlError, NotFound, Precondition, from_row
 from kgctl.client.net.steps import Steps
 from kgctl.model.changes import DONE, FAILED, SKIPPED, ResetPlan, ResetRow
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, EMPTY_STATES, Committed
+from kgctl.model.groups import CLASSIC, EMPTY_STATES, SHARE, Committed
 from kgctl.model.topic_partition import TopicPartition
 
 MOVED = "GROUP_MOVED"
@@ -65,7 +65,16 @@ def apply_resets(
         for plan in checked
         if not plan.failed and plan.rows
     }
-    errors = yield from commit_each(cluster, good)
+    made = {
+        plan.group: {row.topic for row in plan.rows}
+        for plan in checked
+        if plan.group in good and _is_new_share_group(plan)
+    }
+    failures = (yield from _made(cluster, made)) if made else {}
+    errors = yield from commit_each(cluster, {group: some for group, some in good.items() if not failures.get(group)})
+    errors |= {group: dict.fromkeys(good[group], error) for group, error in failures.items() if error}
+    if lost := [group for group in made if not failures[group] and None not in errors[group].values()]:
+        yield from _unmade(cluster, lost)
     raced = [group for group in good if _is_refused_to_members(errors[group].values())]
     described = (yield from describe_groups(cluster, raced, offsets=False)) if raced else []
     states = {row.group: row for row in described}
@@ -80,6 +89,22 @@ def apply_resets(
         else:
             done.append(_applied(plan, errors[plan.group], found[plan.group]))
     return done
+
+
+def _is_new_share_group(plan: ResetPlan) -> bool:
+    return plan.type == SHARE and plan.state is None
+
+
+def _made(cluster: Cluster, topics: Mapping[str, Iterable[str]]) -> Steps[dict[str, KgctlError | None]]:
+    from kgctl.client.admin.share_creation import make_share_groups
+
+    return make_share_groups(cluster, topics)
+
+
+def _unmade(cluster: Cluster, groups: Sequence[str]) -> Steps[None]:
+    from kgctl.client.admin.share_creation import remove_made
+
+    return remove_made(cluster, groups)
 
 
 def not_inactive(

@@ -61,9 +61,11 @@ _OPERATIONS: dict[int, dict[str, str]] = {
     69: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ConsumerGroupDescribe
     74: {CLUSTER: "DESCRIBE_CONFIGS"},  # ListConfigResources
     75: {TOPIC: "DESCRIBE"},  # DescribeTopicPartitions
+    76: {GROUP: "READ", TOPIC: "DESCRIBE"},  # ShareGroupHeartbeat
     77: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # ShareGroupDescribe
     90: {GROUP: "DESCRIBE", TOPIC: "DESCRIBE"},  # DescribeShareGroupOffsets
     91: {GROUP: "READ", TOPIC: "READ"},  # AlterShareGroupOffsets
+    92: {GROUP: "DELETE", TOPIC: "READ"},  # DeleteShareGroupOffsets
     10000: {GROUP: "DESCRIBE"},  # DescribeGroupDetails, of our broker
     10001: {GROUP: "READ"},  # TriggerRebalance, of our broker
     10002: {CLUSTER: "DESCRIBE"},  # DescribeBroker, of our broker

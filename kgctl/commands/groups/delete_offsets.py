@@ -14,7 +14,7 @@ from kgctl.commands.shared.journaling import carry_out, planned
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import settings
 from kgctl.journal.making import of_offset_deletions
-from kgctl.model.groups import CLASSIC, CONSUMER
+from kgctl.model.groups import CLASSIC, CONSUMER, SHARE
 
 EPILOG = examples(
     "kgctl groups delete-offsets orders --topic old-orders",
@@ -39,10 +39,11 @@ def delete_offsets(
 ) -> None:
     """Delete committed offsets of groups.
 
-    Offsets of topics to which members of a group subscribe are refused.
+    Offsets of topics to which members of a group subscribe are refused. Start offsets of share groups are deleted for whole
+    topics, while the group has no members.
     """
     scope = scope_of(ctx, topic or [], all_topics, topic_match, needed=True)
-    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC, CONSUMER))
+    selection = selected(ctx, groups, match, all_groups, types=(CLASSIC, CONSUMER, SHARE))
     if selection.is_one and topic:
         named = [word for name in topic for word in ("--topic", name)]
         settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete-offsets", "--group", *selection.names, *named)

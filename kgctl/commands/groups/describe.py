@@ -169,7 +169,12 @@ def _note_states(found: Sequence[GroupDescription], offsets_shown: bool) -> None
     """Print the sentences of Kafka's tool about empty and rebalancing groups; for many groups only their number."""
     present = [group for group in found if group.error is None]
     _note_each(
-        [group.group for group in present if group.state == "Empty"],
+        [group.group for group in present if group.state == "Empty" and group.type == SHARE],
+        "Share group '{}' has no active members.",
+        "{} share groups have no active members.",
+    )
+    _note_each(
+        [group.group for group in present if group.state == "Empty" and group.type != SHARE],
         "Consumer group '{}' has no active members.",
         "{} consumer groups have no active members.",
     )

@@ -42,6 +42,7 @@ def peek(
 
     > marks the first record that the group has not read: if a consumer is stuck, it usually fails on this one. Sentences
     on stderr say if a committed offset is out of range, has no record, or is inside an open or aborted transaction.
+    In a share group it is the first record that is not done; some of those after it may be.
 
     Tables spell out control characters and shorten values; JSON has them whole, in base64 if they are not UTF-8.
     """

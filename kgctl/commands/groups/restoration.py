@@ -15,6 +15,7 @@ from kgctl.journal.execution import Checked, execute, refusal, rows_of
 from kgctl.journal.keeping import known_states, now_ms
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.journal.resets import keep_drained
+from kgctl.journal.undoing import MADE_AGAIN
 from kgctl.model.changes import DONE, SKIPPED, ResetPlan
 from kgctl.model.groups import SHARE, Committed
 from kgctl.model.plans import OFFSETS, ChangeRow, GroupPlan, Move, StoredGroup, StoredMember, StoredOffset
@@ -74,6 +75,9 @@ class Restoration:
         checked = [
             self._checked(group, resets[group.group], epochs, lost) for group in self.groups if group.group in resets
         ]
+        for one in checked:
+            if one.is_good and one.plan.type == SHARE and one.plan.state is None:
+                note(MADE_AGAIN.format(one.plan.group))
         if not is_executed:
             return [row for one in checked for row in rows_of([one])]
         return self._execute(chosen, admin, checked, resets, targets)
@@ -119,9 +123,9 @@ class Restoration:
             key = TopicPartition(row.topic, row.partition)
             move = Move(row.topic, row.partition, row.old_offset, row.new_offset, note=row.note)
             error = lost[key].as_row() if key in lost else row.error
-            if error is None and group.type == SHARE and reset.type != SHARE:
+            if error is None and group.type == SHARE and reset.type not in (SHARE, None):
                 error = Precondition(
-                    f"'{group.group}' is no share group, and kgctl cannot make one: let a member join first"
+                    f"group '{group.group}' has the type {reset.type}, and the offsets are those of a share group"
                 ).as_row()
             if (
                 error is None
@@ -144,7 +148,8 @@ class Restoration:
         members = tuple(
             StoredMember(one.consumer_id or "", one.group_instance_id, one.host, one.client_id) for one in reset.members
         )
-        plan = GroupPlan(group.group, OFFSETS, reset.state, reset.type, members, tuple(moves))
+        kind = SHARE if group.type == SHARE and reset.state is None else reset.type
+        plan = GroupPlan(group.group, OFFSETS, reset.state, kind, members, tuple(moves))
         refused = None if self.drain is not None else refusal(plan, drains=True)
         return Checked(plan, reset.error or refused, errors)
 

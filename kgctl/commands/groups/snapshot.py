@@ -19,7 +19,7 @@ from kgctl.journal.documents import as_bytes
 from kgctl.journal.keeping import now_ms
 from kgctl.journal.making import snapshot_of
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER
+from kgctl.model.groups import CLASSIC, CONSUMER, SHARE
 from kgctl.model.plans import Snapshot, SnapshotRow, StoredGroup
 from kgctl.render import note
 
@@ -54,7 +54,7 @@ def snapshot(
     """
     if out not in (None, "-"):
         check_out(out, "--out", overwrite=overwrite)
-    selection = selected(ctx, groups, match, everything, types=(CLASSIC, CONSUMER))
+    selection = selected(ctx, groups, match, everything, types=(CLASSIC, CONSUMER, SHARE))
     with settings(ctx).admin() as admin:
         found, errors = take(admin, selection.groups(admin), must_exist=True)
     errors = [*selection.errors, *errors]

@@ -1,4 +1,4 @@
-"""`kgctl groups` shows share groups (KIP-932), and moves their start offsets."""
+"""`kgctl groups` shows share groups (KIP-932), and sets, deletes and restores their start offsets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def client(broker: LocalBroker) -> Iterator[WireClient]:
 
 
 @pytest.fixture
-def kgctl(broker: LocalBroker) -> Kgctl:
+def kgctl(broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kgctl:
+    """With a journal for each test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Kgctl(broker.bootstrap_servers)
 
 
@@ -80,22 +82,101 @@ def test_a_share_group_is_reset_when_its_members_have_left(kgctl: Kgctl, client:
     assert kgctl("groups", "delete", group, "--execute").exit_code == 0
 
 
-def test_a_share_group_is_not_made_again_as_a_group_of_another_type(
-    kgctl: Kgctl, client: WireClient, topic: str, tmp_path: Path
-) -> None:
-    group, member, file = fresh("share"), str(uuid.uuid4()), tmp_path / "groups.json"
-    beat(client, group, member, 0, topic)
+def emptied(client: WireClient, group: str, *topics: str) -> str:
+    """A share group whose only member has left."""
+    member = str(uuid.uuid4())
+    beat(client, group, member, 0, *topics)
     beat(client, group, member, -1)
-    assert kgctl("groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute").exit_code == 0
-    refused = kgctl("groups", "delete-offsets", group, "--topic", topic)
-    assert (refused.exit_code, "can be set (reset-offsets), not deleted" in refused.stderr) == (6, True)
-    assert kgctl("groups", "snapshot", group, "--out", file).exit_code == 0
-    assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+    return group
 
-    undone = kgctl("undo", "--execute")
-    assert undone.exit_code == 6
-    assert "cannot be made again" in undone.stderr
-    restored = kgctl("groups", "restore", file, "--execute")
-    assert restored.exit_code == 6
-    assert "is no share group, and kgctl cannot make one" in restored.stderr
-    assert kgctl("groups", "describe", group).exit_code == 5
+
+def starts(kgctl: Kgctl, group: str) -> dict[tuple[str, int], int | None]:
+    return {(row["topic"], row["partition"]): row["current_offset"] for row in kgctl.rows("groups", "describe", group)}
+
+
+def done(kgctl: Kgctl, *arguments: object) -> None:
+    rows = kgctl.rows(*arguments)
+    assert {row["status"] for row in rows} == {"done"}, rows
+
+
+def test_start_offsets_are_deleted_for_whole_topics_and_given_back(
+    kgctl: Kgctl, client: WireClient, topic: str
+) -> None:
+    other = fresh("t")
+    assert kgctl("topics", "create", other).exit_code == 0
+    fill(kgctl, other, [5])
+    group = emptied(client, fresh("share"), topic, other)
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--topic", other, "--to-offset", 3, "--execute")
+    before = {(topic, 0): 3, (topic, 1): 3, (other, 0): 3}
+    assert starts(kgctl, group) == before
+
+    refused = kgctl("groups", "delete-offsets", group, "--topic", f"{topic}:0", "--execute")
+    assert (refused.exit_code, "can only be deleted for all partitions" in refused.stderr) == (6, True)
+    member = str(uuid.uuid4())
+    beat(client, group, member, 0, topic)
+    refused = kgctl("groups", "delete-offsets", group, "--topic", topic, "--execute")
+    assert (refused.exit_code, "NON_EMPTY_GROUP" in refused.stderr) == (6, True)
+    beat(client, group, member, -1)
+    assert starts(kgctl, group) == before
+
+    done(kgctl, "groups", "delete-offsets", group, "--topic", topic, "--execute")
+    assert starts(kgctl, group) == {(other, 0): 3}
+    done(kgctl, "undo", "--execute")
+    assert starts(kgctl, group) == before
+
+
+def test_a_reset_is_taken_back(kgctl: Kgctl, client: WireClient, topic: str) -> None:
+    group = emptied(client, fresh("share"), topic)
+    # Nothing was fetched, so there are no start offsets.
+    assert starts(kgctl, group) == {(topic, 0): None, (topic, 1): None}
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 2, "--execute")
+    first = kgctl.rows("journal")[-1]["id"]
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-latest", "--execute")
+    done(kgctl, "undo", "--execute")
+    assert starts(kgctl, group) == {(topic, 0): 2, (topic, 1): 2}
+    (row, *_) = kgctl.rows("groups", "peek", group, "--topic", f"{topic}:0")
+    assert (row["committed_offset"], row["offset"]) == (2, 0)
+    done(kgctl, "undo", first, "--execute")
+    assert starts(kgctl, group) == {}
+
+
+def test_a_deleted_share_group_is_made_again(kgctl: Kgctl, client: WireClient, topic: str, tmp_path: Path) -> None:
+    group, file = emptied(client, fresh("share"), topic), tmp_path / "groups.json"
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute")
+    assert kgctl("groups", "snapshot", "--match", group, "--out", file).exit_code == 0
+    before = {(topic, 0): 3, (topic, 1): 3}
+    for way in (["undo"], ["groups", "restore", file]):
+        assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+        assert "a member joins and leaves" in kgctl(*way).stderr
+        assert kgctl("groups", "describe", group).exit_code == 5
+        done(kgctl, *way, "--execute")
+        (row,) = kgctl.rows("groups", "list", "--match", group)
+        assert (row["type"], row["state"], starts(kgctl, group)) == ("Share", "Empty", before)
+
+
+def test_a_share_group_is_cloned_to_share_groups_only(kgctl: Kgctl, client: WireClient, topic: str) -> None:
+    group, copy, other = emptied(client, fresh("share"), topic), fresh("copy"), fresh("classic")
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute")
+    done(kgctl, "groups", "clone", group, copy, "--execute")
+    (row,) = kgctl.rows("groups", "list", "--match", copy)
+    assert (row["type"], starts(kgctl, copy)) == ("Share", {(topic, 0): 3, (topic, 1): 3})
+    done(kgctl, "undo", "--execute")
+    assert kgctl("groups", "describe", copy).exit_code == 5
+
+    kgctl.commit(other, topic, p0=1)
+    refused = kgctl("groups", "clone", group, other, "--execute")
+    assert (refused.exit_code, "the offsets are those of a share group" in refused.stderr) == (6, True)
+    # A share group may begin where another group is.
+    done(kgctl, "groups", "clone", other, group, "--execute")
+    assert starts(kgctl, group) == {(topic, 0): 1, (topic, 1): 3}
+
+
+def test_a_name_that_another_group_has_now_is_not_taken_back(kgctl: Kgctl, client: WireClient, topic: str) -> None:
+    group = emptied(client, fresh("share"), topic)
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute")
+    assert kgctl("groups", "delete", group, "--execute").exit_code == 0
+    deletion = kgctl.rows("journal")[-1]["id"]
+    kgctl.commit(group, topic, p0=1)
+    refused = kgctl("undo", deletion, "--execute", "--force")
+    assert (refused.exit_code, "a group of type Classic has its name now" in refused.stderr) == (6, True)
+    assert starts(kgctl, group) == {(topic, 0): 1}

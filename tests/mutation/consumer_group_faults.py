@@ -12,11 +12,18 @@ def _fault(name: str, module: str, right: str, wrong: str) -> Fault:
 
 
 CONSUMER_GROUP_FAULTS = (
+    Fault(
+        "consumer groups: members reach the assignor in the order in which they joined",
+        "cores/groups/assignors/java_order.py",
+        "_slot_hash(key) >> self._shift, self._numbers[key]",
+        "-self._numbers[key], 0",
+        WALKS,
+    ),
     _fault(
-        "members reach the assignor in the order in which they joined",
-        "target",
-        "timeline_order(group.members, group.most_members)",
-        "group.members",
+        "a target keeps the former subscriptions of members",
+        "group",
+        "before.subscription != member",
+        "member != member",
     ),
     _fault(
         "the member that joined first leads a group that becomes classic",

@@ -105,7 +105,7 @@ CONSUMER_WORLD_FAULTS = (
     _fault(
         "targets of other members are not stored",
         "target.py",
-        "        if stored is None or not is_same(target, stored):\n",
+        "        if target is not stored and (stored is None or not is_same(target, stored)):\n",
         "        if stored is None:\n",
     ),
     _fault(

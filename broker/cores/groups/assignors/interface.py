@@ -68,8 +68,8 @@ class Assignor(Protocol):
     ) -> dict[str, Assignment]:
         """The new target assignment of each member, in the order of Kafka's records.
 
-        `members` are in the order in which Kafka puts them into its map: those of the group in the order of
-        `java_order.timeline_order`, then the one that joins with this request.
+        `members` are in the order in which Kafka's map of them iterates: that of `java_order.map_order`, into which come those of the
+        group in the order of `java_order.timeline_order`, then the one that joins with this request.
         `is_homogeneous`: all members have the same subscription. A member whose assignment does not change gets the very object that
         is in its `assigned`. Raises PartitionAssignorError.
         """

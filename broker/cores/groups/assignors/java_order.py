@@ -7,15 +7,18 @@ larger table; this is left out, so the order may then differ.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from operator import mul
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 Key = TypeVar("Key", str, bytes, tuple[bytes, int])
 
 _SMALLEST_TABLE = 16
 _BITS = 0xFFFFFFFF
+_AFTER_ALL_SLOTS = 1 << 64
+_Place: TypeAlias = "tuple[int, int, int]"
 _POWERS: list[int] = [1]
 
 
@@ -38,12 +41,60 @@ def timeline_order(keys: Iterable[str], most: int = 0, *, is_last_new: bool = Fa
     many keys the map has had at a time, if it has more buckets for that. `is_last_new`: the last key has not been replaced yet.
     """
     put = list(keys)
-    size_bits = 1
-    while (max(len(put) - is_last_new, most) + 1) * 3 > 4 << size_bits:
-        size_bits += 1
+    shift = _slot_shift(max(len(put) - is_last_new, most))
     put.reverse()  # the newest key of a slot comes first
-    shift = 64 - size_bits
     return sorted(put, key=lambda key: _slot_hash(key) >> shift)
+
+
+class MembersOrder:
+    """The order of `map_order(timeline_order(keys))` while keys come and go: one that does moves no others.
+
+    A key has a place: its bucket of the map, its slot of the table of members, and a number that falls with each key that is added.
+    """
+
+    __slots__ = ("_added", "_capacity", "_keys", "_most", "_numbers", "_places", "_shift")
+
+    def __init__(self) -> None:
+        self._capacity, self._shift = _SMALLEST_TABLE, _slot_shift(0)
+        self._added = self._most = 0
+        self._numbers: dict[str, int] = {}
+        self._places: list[_Place] = []
+        self._keys: list[str] = []  # in the order of `_places`
+
+    def add(self, key: str) -> None:
+        self._added += 1
+        self._numbers[key] = -self._added
+        self._most = max(self._most, len(self._numbers))
+        place = self._place(key)
+        at = bisect_left(self._places, place)
+        self._places.insert(at, place)
+        self._keys.insert(at, key)
+
+    def remove(self, key: str) -> None:
+        at = bisect_left(self._places, self._place(key))
+        del self._places[at], self._keys[at], self._numbers[key]
+
+    def keys(self, joining: str | None = None, leaving: str | None = None) -> list[str]:
+        """The keys in their order if one joins, which is not in the table of members yet, and another leaves."""
+        self._fit(len(self._keys) + (joining is not None) - (leaving is not None))
+        keys = self._keys.copy()
+        if joining is not None:
+            after = _bucket_hash(joining) & self._capacity - 1, _AFTER_ALL_SLOTS, 0
+            keys.insert(bisect_left(self._places, after), joining)
+        if leaving is not None:
+            keys.remove(leaving)
+        return keys
+
+    def _fit(self, count: int) -> None:
+        """Let the map have as many buckets, and the table as many slots, as they need."""
+        capacity, shift = grown(_SMALLEST_TABLE, count), _slot_shift(self._most)
+        if (capacity, shift) != (self._capacity, self._shift):
+            self._capacity, self._shift = capacity, shift
+            self._keys.sort(key=self._place)
+            self._places = list(map(self._place, self._keys))
+
+    def _place(self, key: str) -> _Place:
+        return _bucket_hash(key) & self._capacity - 1, _slot_hash(key) >> self._shift, self._numbers[key]
 
 
 def ids_order(ids: Sequence[bytes], capacity: int) -> list[bytes]:
@@ -81,6 +132,14 @@ def text_hash(text: str) -> int:
 @lru_cache(16_384)
 def _bucket_hash(text: str) -> int:
     return _spread(text_hash(text))
+
+
+def _slot_shift(most: int) -> int:
+    """By how many bits a table of members that has had this number of keys shortens hashes to slots."""
+    size_bits = 1
+    while (most + 1) * 3 > 4 << size_bits:
+        size_bits += 1
+    return 64 - size_bits
 
 
 @lru_cache(16_384)

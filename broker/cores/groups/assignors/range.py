@@ -15,7 +15,7 @@ from broker.cores.groups.assignors.interface import (
     TopicDescriber,
     TopicId,
 )
-from broker.cores.groups.assignors.java_order import ids_order, map_order, table_size
+from broker.cores.groups.assignors.java_order import ids_order, table_size
 from broker.protocol.uuids import spelled
 
 
@@ -38,7 +38,7 @@ class RangeAssignor:
             member_id: _assignment(members[member_id], share, is_homogeneous)
             for member_id, share in zip(ranked, shares, strict=True)
         }
-        return {member_id: assigned[member_id] for member_id in map_order(members)}
+        return {member_id: assigned[member_id] for member_id in members}
 
 
 def _rank(member_id: str, member: MemberSpec) -> tuple[bool, bytes]:

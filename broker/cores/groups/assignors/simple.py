@@ -49,9 +49,8 @@ class SimpleAssignor:
         assignable: Mapping[TopicId, Collection[int]],
     ) -> dict[str, Assignment]:
         """As `Assignor.assign`; only partitions in `assignable` are assigned. Raises PartitionAssignorError."""
-        ordered = {member_id: members[member_id] for member_id in map_order(members)}
-        final = (_alike if is_homogeneous else _different)(ordered, topics, assignable)
-        return {member_id: _assignment(member, final.get(member_id, {})) for member_id, member in ordered.items()}
+        final = (_alike if is_homogeneous else _different)(members, topics, assignable)
+        return {member_id: _assignment(member, final.get(member_id, {})) for member_id, member in members.items()}
 
 
 # ---- all members subscribe to the same topics ------------------------------------------------------------------------

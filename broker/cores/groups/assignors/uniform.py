@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker.cores.groups.assignors.interface import Assignment, MemberSpec, TopicDescriber
-from broker.cores.groups.assignors.java_order import map_order
 
 
 class UniformAssignor:
@@ -19,11 +18,10 @@ class UniformAssignor:
     def assign(
         self, members: Mapping[str, MemberSpec], is_homogeneous: bool, topics: TopicDescriber
     ) -> dict[str, Assignment]:
-        ordered = {member_id: members[member_id] for member_id in map_order(members)}
         if is_homogeneous:
             from broker.cores.groups.assignors.uniform_homogeneous import assign_homogeneous
 
-            return assign_homogeneous(ordered, topics)
+            return assign_homogeneous(members, topics)
         from broker.cores.groups.assignors.uniform_heterogeneous import Heterogeneous
 
-        return Heterogeneous(ordered, topics).assign()
+        return Heterogeneous(members, topics).assign()

@@ -7,6 +7,7 @@ then goes to the members with room, in their order.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from broker.cores.groups.assignors.draft import Draft, set_of, topics_of
 from broker.cores.groups.assignors.interface import (
@@ -19,6 +20,8 @@ from broker.cores.groups.assignors.interface import (
 from broker.cores.groups.assignors.java_order import copied_capacity, ids_order
 from broker.protocol.uuids import spelled
 
+_Runs: TypeAlias = "list[tuple[TopicId, list[int]]]"  # partitions of a topic, which may come again in a later run
+
 
 def assign_homogeneous(members: Mapping[str, MemberSpec], topics: TopicDescriber) -> dict[str, Assignment]:
     """`members` are in the order in which they are filled. Raises PartitionAssignorError if a topic does not exist."""
@@ -29,19 +32,24 @@ def assign_homogeneous(members: Mapping[str, MemberSpec], topics: TopicDescriber
     for topic, count in counts.items():
         if count < 0:
             raise PartitionAssignorError(f"members subscribe to topic {spelled(topic)}, which does not exist")
-    free = _without_owner(members, counts)
-    assigned: dict[str, Assignment] = {}
+    owned: dict[TopicId, set[int]] = {topic: set() for topic in counts}
+    revoked: _Runs = []
     drafts: dict[str, Draft] = {}
     room: dict[str, int] = {}
     quota, extras = divmod(sum(counts.values()), len(members))
     left = len(members)
     for member_id, member in members.items():
         limit = quota + (extras > 0)
-        kept = sum(map(len, member.assigned.values()))
-        if kept > limit or not counts.keys() >= member.assigned.keys():
+        kept, is_subscribed = 0, True
+        for topic, partitions in member.assigned.items():
+            kept += len(partitions)
+            if topic in owned:
+                owned[topic].update(partitions)
+            else:
+                is_subscribed = False
+        if kept > limit or not is_subscribed:
             drafts[member_id] = Draft(member.assigned)
-            kept = _revoke(drafts[member_id], counts, limit, free)
-        assigned[member_id] = member.assigned
+            kept = _revoke(drafts[member_id], counts, limit, revoked)
         # A member with room for an extra partition leaves it to others, unless all that are left need one.
         if extras and kept < limit and left > extras:
             limit -= 1
@@ -50,7 +58,8 @@ def assign_homogeneous(members: Mapping[str, MemberSpec], topics: TopicDescriber
         if kept < limit:
             room[member_id] = limit - kept
         left -= 1
-    _fill(members, room, free, drafts)
+    _fill(members, room, [*_without_owner(owned, counts), *revoked], drafts)
+    assigned = {member_id: member.assigned for member_id, member in members.items()}
     return assigned | {member_id: draft.finish() for member_id, draft in drafts.items()}
 
 
@@ -61,21 +70,13 @@ def _subscribed(members: Mapping[str, MemberSpec]) -> list[TopicId]:
     return []
 
 
-def _without_owner(members: Mapping[str, MemberSpec], counts: Mapping[TopicId, int]) -> list[tuple[TopicId, list[int]]]:
-    """The partitions without an owner, in runs of a topic."""
-    owned: dict[TopicId, set[int]] = {topic: set() for topic in counts}
-    for member in members.values():
-        for topic, partitions in member.assigned.items():
-            if topic in owned:
-                owned[topic].update(partitions)
-    runs = [
-        (topic, [partition for partition in range(count) if partition not in owned[topic]])
-        for topic, count in counts.items()
-    ]
+def _without_owner(owned: Mapping[TopicId, set[int]], counts: Mapping[TopicId, int]) -> _Runs:
+    """The partitions that are not owned."""
+    runs = [(topic, sorted({*range(count)} - owned[topic])) for topic, count in counts.items()]
     return [(topic, partitions) for topic, partitions in runs if partitions]
 
 
-def _revoke(draft: Draft, counts: Mapping[TopicId, int], limit: int, free: list[tuple[TopicId, list[int]]]) -> int:
+def _revoke(draft: Draft, counts: Mapping[TopicId, int], limit: int, free: _Runs) -> int:
     """Take from a member what it does not subscribe to and what exceeds its limit; the latter is free. How many it keeps."""
     left = limit
     for topic in topics_of(draft.before):
@@ -93,7 +94,7 @@ def _revoke(draft: Draft, counts: Mapping[TopicId, int], limit: int, free: list[
 def _fill(
     members: Mapping[str, MemberSpec],
     room: Mapping[str, int],
-    free: list[tuple[TopicId, list[int]]],
+    free: _Runs,
     drafts: dict[str, Draft],
 ) -> None:
     """Give the free partitions in their order to the members with room in theirs."""

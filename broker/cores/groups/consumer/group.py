@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from broker.cores.groups.consumer.event_notes import EventNotes
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
+from broker.cores.groups.consumer.roster import Roster
 from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import (
@@ -64,6 +65,7 @@ class ConsumerGroup(Group):
         "regex_version",
         "regexes",
         "revoking",
+        "roster",
         "seen",
         "static_members",
         "supported",
@@ -91,6 +93,7 @@ class ConsumerGroup(Group):
         self.supported: dict[str, int] = {}  # name of a classic protocol -> how many of them support it
         self._is_homogeneous: bool | None = None  # None: as the counts of subscriptions are now
         self._settled: dict[int, int] = {}  # member epoch -> how many members are STABLE in it
+        self.roster = Roster()
         # soft
         self.most_members = 0  # at a time: Kafka's table of members has room for as many
         self.seen: tuple[int, int] | None = None  # version of the topics, and metadata hash of those subscribed then
@@ -198,8 +201,12 @@ class ConsumerGroup(Group):
     def put_member(self, member: ConsumerMember) -> None:
         self._is_homogeneous = None
         before = self.members.get(member.member_id)
-        if before is not None:
+        if before is None:
+            self.roster.add(member.member_id)
+        else:
             self._forget(before)
+            if before.subscription != member.subscription:
+                self.roster.forget(member.member_id)
         self.members[member.member_id] = member
         self.most_members = max(self.most_members, len(self.members))
         subscription, current = member.subscription, member.current
@@ -218,6 +225,7 @@ class ConsumerGroup(Group):
         member = self.members.pop(member_id, None)
         if member is None:
             return
+        self.roster.remove(member_id)
         self._is_homogeneous = None
         self._forget(member)
         instance_id = member.subscription.instance_id
@@ -227,8 +235,16 @@ class ConsumerGroup(Group):
         self.heartbeats_ms.pop(member_id, None)
         self.notes.fenced.discard(member_id)
 
+    def put_target(self, member_id: str, target: Target | None) -> None:
+        self.roster.forget(member_id)
+        if target is None:
+            self.targets.pop(member_id, None)
+        else:
+            self.targets[member_id] = target
+
     def put_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
         self._is_homogeneous = self.is_homogeneous()
+        self.roster.forget_topics()
         before = self.regexes.pop(regex, None)
         if before is not None:
             count(self.matched, before.topics, -1)

@@ -63,11 +63,11 @@ def _set_current(hard: HardState, record: CurrentRecord) -> None:
 
 def _set_target(hard: HardState, record: TargetRecord) -> None:
     if record.target is not None:
-        _find_or_create(hard, record.group_id).targets[record.member_id] = record.target
+        _find_or_create(hard, record.group_id).put_target(record.member_id, record.target)
         return
     found = _find(hard, record.group_id)
     if found is not None:
-        found.targets.pop(record.member_id, None)
+        found.put_target(record.member_id, None)
 
 
 def _set_target_epoch(hard: HardState, record: TargetEpochRecord) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
-from broker.cores.groups.assignors.interface import MemberSpec, PartitionAssignorError, load_assignor
-from broker.cores.groups.assignors.java_order import set_order, timeline_order
+from broker.cores.groups.assignors.interface import PartitionAssignorError, load_assignor
+from broker.cores.groups.assignors.java_order import timeline_order
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records import StateRecord
-from broker.cores.groups.records.consumer import Subscription, Target, TargetEpochRecord, TargetRecord
+from broker.cores.groups.records.consumer import Target, TargetEpochRecord, TargetRecord
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode
@@ -47,24 +45,23 @@ def new_target(
 
     Raises Refused if the assignor fails.
     """
-    members = {member_id: group.members[member_id] for member_id in timeline_order(group.members, group.most_members)}
-    members[updated.member_id] = updated
-    targets = group.targets
     holder = group.static_member(updated.subscription.instance_id)
-    if holder is not None and holder.member_id != updated.member_id:
-        # A static member has come back with another id.
-        del members[holder.member_id]
-        targets = {**targets, updated.member_id: targets.get(holder.member_id, NO_TARGET)}
+    # A static member may have come back with another id.
+    replaced = None if holder is None or holder.member_id == updated.member_id else holder.member_id
+    target = group.targets.get(replaced or updated.member_id, NO_TARGET)
     assignor = load_assignor(next_assignor(group, member, updated, step.coordinator.settings.group_consumer_assignors))
-    specs = _specs(step.coordinator.topics, group, members, targets)
+    topics = step.coordinator.topics
+    specs = group.roster.specs(
+        group.members, group.targets, group.regexes, topics, updated=(updated, target), replaced=replaced
+    )
     try:
-        assigned = assignor.assign(specs, is_homogeneous, TopicsOfAssignors(step.coordinator.topics))
+        assigned = assignor.assign(specs, is_homogeneous, TopicsOfAssignors(topics))
     except PartitionAssignorError as error:
         message = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, message) from None
     for member_id, target in assigned.items():
         stored = group.targets.get(member_id)
-        if stored is None or not is_same(target, stored):
+        if target is not stored and (stored is None or not is_same(target, stored)):
             records.append(TargetRecord(group.group_id, member_id, target, step.wall_ms))
     records.append(TargetEpochRecord(group.group_id, epoch, step.wall_ms))
     return assigned[updated.member_id]
@@ -100,39 +97,9 @@ def _most_voted(votes: dict[str, int], configured: tuple[str, ...]) -> str:
     return max(votes, key=votes.__getitem__, default=configured[0])
 
 
-def _specs(
-    catalog: TopicCatalog, group: ConsumerGroup, members: dict[str, ConsumerMember], targets: dict[str, Target]
-) -> dict[str, MemberSpec]:
-    # Members with the same subscription share its topics.
-    subscribed: dict[tuple[frozenset[str], str], tuple[list[bytes], int]] = {}
-    specs = {}
-    for member_id, member in members.items():
-        subscription = member.subscription
-        key = subscription.topic_names, subscription.topic_regex
-        found = subscribed.get(key)
-        if found is None:
-            names = _names(group, subscription)
-            ids = [topic_id for topic_id in map(catalog.topic_id, names) if topic_id is not None]
-            found = subscribed[key] = ids, len(names) - len(ids)
-        target = targets.get(member_id, NO_TARGET)
-        specs[member_id] = MemberSpec(found[0], target, subscription.instance_id, subscription.rack_id, found[1])
-    return specs
-
-
-def _names(group: ConsumerGroup, subscription: Subscription) -> list[str]:
-    """The topics of a subscription in the order of Java's sets; of names and a regular expression, the larger set comes first."""
-    parts = [set_order(sorted(subscription.topic_names))]
-    resolved = group.regexes.get(subscription.topic_regex) if subscription.topic_regex else None
-    if resolved is not None:
-        parts.append(set_order(sorted(resolved.topics)))
-        if len(parts[0]) <= len(parts[1]):
-            parts.reverse()
-    return list(dict.fromkeys(chain.from_iterable(parts)))
-
-
 def is_same(target: Target, stored: Target) -> bool:
     """Whether both have the same partitions, in whatever order."""
-    if target is stored or target == stored:
+    if target == stored:
         return True
     return target.keys() == stored.keys() and all(
         frozenset(partitions) == frozenset(stored[topic_id]) for topic_id, partitions in target.items()

@@ -68,7 +68,7 @@ def upgraded(step: Step, group: ClassicGroup, records: list[StateRecord]) -> Con
             )
         made.put_member(converted)
         owned = converted.current.assigned
-        made.targets[member.member_id] = {topic_id: tuple(sorted(owned[topic_id])) for topic_id in owned}
+        made.put_target(member.member_id, {topic_id: tuple(sorted(owned[topic_id])) for topic_id in owned})
     made.metadata_hash = metadata_hash(made.subscribed_topics(), catalog)
     # The order of Kafka's tables: it decides who leads the group if it becomes a classic one again.
     group_id, members = group.group_id, [made.members[one] for one in timeline_order(made.members, made.most_members)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.cores.groups.assignors.interface import MemberSpec, PartitionAssignorError
-from broker.cores.groups.assignors.java_order import set_order, timeline_order
+from broker.cores.groups.assignors.java_order import map_order, set_order, timeline_order
 from broker.cores.groups.assignors.simple import SimpleAssignor
 from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.target import TopicsOfAssignors, is_same
@@ -44,7 +44,8 @@ def _specs(catalog: TopicCatalog, group: ShareGroup, members: dict[str, ShareMem
     subscribed: dict[frozenset[str], tuple[list[bytes], int]] = {}
     specs = {}
     # Kafka has put a new member into the group before it computes.
-    for member_id in timeline_order(members, group.most_members, is_last_new=len(members) > len(group.members)):
+    ordered = timeline_order(members, group.most_members, is_last_new=len(members) > len(group.members))
+    for member_id in map_order(ordered):
         names = members[member_id].subscription.topic_names
         found = subscribed.get(names)
         if found is None:

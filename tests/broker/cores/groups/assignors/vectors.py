@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from broker.cores.groups.assignors.interface import Assignment, MemberSpec, load_assignor
-from broker.cores.groups.assignors.java_order import set_order, timeline_order
+from broker.cores.groups.assignors.java_order import map_order, set_order, timeline_order
 from broker.cores.groups.assignors.simple import SimpleAssignor
 
 
@@ -46,7 +46,7 @@ class Vector:
 
     def assign(self) -> dict[str, Assignment]:
         put = [*timeline_order([*self.members][: self.stored], self.most), *[*self.members][self.stored :]]
-        ordered = {member_id: self.members[member_id] for member_id in put}
+        ordered = {member_id: self.members[member_id] for member_id in map_order(put)}
         if self.assignable is not None:
             return SimpleAssignor().assign(ordered, self.is_homogeneous, self.topics, self.assignable)
         return load_assignor(self.assignor).assign(ordered, self.is_homogeneous, self.topics)

@@ -20,11 +20,11 @@ from tests.harness.oracle.over_socket import Address, address_of
 from tests.harness.reference_kafka import Unavailable
 
 SAMPLE = 5  # walks of each kind
-FRESH = {"consumer": 12, "migration": 8}
+FRESH = {"consumer": 12, "migration": 8, "transactional": 8}
 SEEDS = range(1, 4)
 
 
-@pytest.mark.parametrize("kind", ["consumer", "max-size", "migration"])
+@pytest.mark.parametrize("kind", ["consumer", "max-size", "migration", "transactional"])
 def test_a_broker_answers_and_stores_what_kafka_did(kind: str) -> None:
     header, walks = read(recording(kind))
     # Topics of a walk of its own are created many times, until their ids have the right order.
@@ -100,5 +100,8 @@ def test_recordings_contain_every_request_in_every_state() -> None:
     assert errors >= {0, 25, 42, 69, 81, 82, 110, 111, 112, 128}
     asked = {name for name, _ in table}
     assert {"CreateTopics", "CreatePartitions", "DeleteTopics", "OffsetCommit", "OffsetFetch", "OffsetDelete"} <= asked
+    committed = {int(code) for name, code in table if name == "TxnOffsetCommit" and code.isdigit()}
+    assert committed >= {0, 22, 25}
+    assert ("OffsetFetch", "88") in table
     assert {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"} <= asked
     assert set(coverage.member_states(walks)) == {0, 1, 2}

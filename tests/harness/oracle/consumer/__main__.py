@@ -1,6 +1,6 @@
 """`python -m tests.harness.oracle.consumer`: record walks of consumer groups from a real Kafka, and compare.
 
-fresh [--seeds A-B] [--kinds consumer,migration]      start Kafkas, record walks of fresh seeds, compare: part of make oracle
+fresh [--seeds A-B] [--kinds consumer,migration]      start Kafkas, record walks of fresh seeds, compare: make oracle
 record --seeds A-B [--kinds ...] [--out DIRECTORY]    record, without comparing
 check FILE ...                                        compare recordings on the core and over a socket
 core FILE ...                                         compare recordings on the core only
@@ -19,11 +19,20 @@ from pathlib import Path
 
 from tests.harness.oracle.consumer import coverage, fresh, on_core
 from tests.harness.oracle.consumer.files import read, recording
+from tests.harness.oracle.consumer.scenarios import SCENARIOS
 from tests.harness.oracle.verdict import seeds_of, summed_up
 from tests.harness.reference_kafka import Jars, Unavailable
 
 # By kind. Walks with timeouts take half a minute each, and an idle machine.
-WALKS = {"consumer": 40, "migration": 30, "max-size": 10, "large": 6, "timed": 4}
+WALKS = {
+    "consumer": 40,
+    "migration": 30,
+    "transactional": 20,
+    "max-size": 10,
+    "large": 6,
+    "timed": 4,
+    "scenarios": len(SCENARIOS),
+}
 OUT = Path("build") / "oracle"
 
 

@@ -20,6 +20,8 @@ class Accidents:
         for reply in replies:
             if ErrorCode.UNKNOWN_SERVER_ERROR in codes(reply["response"]):
                 raise Inconclusive("Kafka fails")
+            if ErrorCode.COORDINATOR_LOAD_IN_PROGRESS in codes(reply["response"]):
+                raise Inconclusive("Kafka has no producer ids yet")
         if step["api"] == "JoinGroup":
             group = before.get(step["request"]["group_id"], {})
             # Kafka forgets the group, without a record, so that a restart brings it back.

@@ -16,9 +16,11 @@ from tests.harness.oracle.consumer.members import LEAVE, LEAVE_STATIC, Member
 from tests.harness.oracle.consumer.names import MANY_MEMBERS, MEMBERS
 from tests.harness.oracle.consumer.out_of_turn import ADMIN, HEARTBEAT, OutOfTurn
 from tests.harness.oracle.consumer.player import UNIT_S, WAIT
+from tests.harness.oracle.consumer.producers import Producer
 
 Fields = dict[str, Any]
 Step = dict[str, Any]
+Client = Member | ClassicMember | Producer
 UNIT_MS = round(UNIT_S * 1000)
 LONG_MS = (60_000, 300_000)
 SESSION_MS = 60_000
@@ -30,7 +32,10 @@ PROTOCOLS = (["range"], ["cooperative-sticky", "range"], ["roundrobin"])
 
 
 class Kind(NamedTuple):
-    """What walks of a kind are like. `classic`: the share of clients that speak the classic protocol."""
+    """What walks of a kind are like.
+
+    `classic`: the share of clients that speak the classic protocol; `transactions`: that of requests of transactional producers.
+    """
 
     members: tuple[int, int]
     length: tuple[int, int]
@@ -38,6 +43,7 @@ class Kind(NamedTuple):
     own_topics: float = 0.0
     waits: float = 0.0
     with_regex: float = 0.25
+    transactions: float = 0.0
 
 
 KINDS = {
@@ -45,6 +51,7 @@ KINDS = {
     "migration": Kind((2, 4), (18, 44), classic=0.55),
     "max-size": Kind((3, 5), (18, 40)),
     "large": Kind((12, 26), (70, 130), with_regex=0.0),
+    "transactional": Kind((2, 4), (24, 46), classic=0.3, with_regex=0.1, transactions=0.4),
     "timed": Kind((2, 4), (14, 34), classic=0.25, waits=0.35, with_regex=0.0),
 }
 
@@ -69,6 +76,7 @@ class Walk:
         self.literals = len(MANY_MEMBERS) if kind == "large" else FEW_LITERALS if self.kind.classic else len(MEMBERS)
         self.members: list[Member] = []
         self.classic_members: list[ClassicMember] = []
+        self.producers = [Producer(rng, number) for number in (1, 2)] if self.kind.transactions else []
         protocols = rng.choice(PROTOCOLS)
         for number in range(rng.randint(*self.kind.members)):
             group = rng.choice(self.groups)
@@ -78,7 +86,7 @@ class Walk:
         self.state: dict[str, Any] = {group: {"type": "", "state": "Dead", "members": {}} for group in self.groups}
         self._out_of_turn = OutOfTurn(self)
         self._ending: Iterator[Step] | None = None
-        self._asked: dict[int, tuple[Step, Member | ClassicMember | None]] = {}
+        self._asked: dict[int, tuple[Step, Client | None]] = {}
 
     def _add(self, number: int, member_id: str, group: str, protocols: list[str]) -> None:
         rng, is_short = self.rng, self.kind.waits > 0
@@ -112,6 +120,12 @@ class Walk:
         rng = self.rng
         if rng.random() < self.kind.waits:
             return self._step(ADMIN, WAIT, 0, {"units": rng.choice((1, 1, 2, 2, 3, 6))})
+        if rng.random() < self.kind.transactions and self.members:
+            if rng.random() < 0.15:
+                return self._step(ADMIN, "OffsetFetch", 8, self._fetch_stable())
+            producer = rng.choice(self.producers)
+            api, version, fields = producer.next(rng, self._out_of_turn.committed())
+            return self._step(producer.name, api, version, fields, producer)
         if rng.random() >= self.order and self.members:
             found = self._out_of_turn.next()
             return None if found is None else self._step(*found)
@@ -128,6 +142,10 @@ class Walk:
             one.subscribe(rng, [*self.topics])
         api, version, fields = (one.leaving if leaves else one.joining if rejoins else one.next)(rng)
         return self._step(one.name, api, version, fields, one)
+
+    def _fetch_stable(self) -> Fields:
+        """Pending offsets make it fail."""
+        return {"require_stable": True, "groups": [{"group_id": group, "topics": None} for group in self.groups]}
 
     def _of_member(self, member: Member) -> Step:
         rng = self.rng
@@ -148,9 +166,7 @@ class Walk:
         if others:
             self.rng.choice(others).instance = member.instance
 
-    def _step(
-        self, client: str, api: str, version: int, fields: Fields, sender: Member | ClassicMember | None = None
-    ) -> Step:
+    def _step(self, client: str, api: str, version: int, fields: Fields, sender: Client | None = None) -> Step:
         self.number += 1
         request = fields if api == WAIT else complete(api, version, fields)
         step = {"t": self.number, "client": client, "api": api, "version": version, "request": request}
@@ -188,6 +204,8 @@ class Walk:
                 self._learn_beat(sender, step, answer)
             elif isinstance(sender, ClassicMember):
                 sender.learn(step["api"], answer)
+            elif isinstance(sender, Producer):
+                sender.learn(step["api"], step["version"], answer)
             elif step["api"] in ("CreateTopics", "CreatePartitions", "DeleteTopics"):
                 self._learn_topics(step, answer)
 

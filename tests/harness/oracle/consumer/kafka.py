@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tests.harness.oracle.consumer.generate import SHORT_SESSION_MS
 from tests.harness.oracle.over_socket import Address, address_of
+from tests.harness.oracle.transactions.readiness import wait_until_loaded
 from tests.harness.reference_kafka import ReferenceKafka
 
+TRANSACTIONAL = "transactional"
 _COMMON = {"group.initial.rebalance.delay.ms": "0", "group.consumer.session.timeout.ms": "60000"}
 _DISABLED = _COMMON | {"group.consumer.migration.policy": "disabled"}
 _LIVE = {"group.consumer.migration.policy": "bidirectional"}
@@ -14,6 +16,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "large": _DISABLED,
     "max-size": _DISABLED | {"group.consumer.max.size": "2"},
     "migration": _COMMON | _LIVE,
+    TRANSACTIONAL: _COMMON | _LIVE,
     "timed": _COMMON
     | _LIVE
     | {
@@ -24,6 +27,7 @@ SETTINGS: dict[str, dict[str, str]] = {
         "group.min.session.timeout.ms": str(SHORT_SESSION_MS),
     },
 }
+SETTINGS["scenarios"] = SETTINGS["timed"]
 # Kafka's check would remove Empty groups without offsets at any time.
 KAFKA_ONLY = {"offsets.retention.check.interval.ms": "86400000"}
 # How long its coordinator may take to hear of a topic that the broker shows already.
@@ -35,9 +39,12 @@ class KafkaOfKind(ReferenceKafka):
 
     def __init__(self, kind: str) -> None:
         super().__init__(SETTINGS[kind] | KAFKA_ONLY)
+        self._kind = kind
 
     def __enter__(self) -> KafkaOfKind:
         super().__enter__()
+        if self._kind == TRANSACTIONAL:
+            wait_until_loaded(self.address)
         return self
 
     @property

@@ -20,6 +20,7 @@ MEMBERS = MANY_MEMBERS[:6]
 # Ids that a broker makes come after those of clients, in the order in which they appear, and before this one.
 GHOST = hashes.named("ghost", hashes.BUCKETS - 1)
 PREFIX = "%"
+TRANSACTIONAL_IDS = ("$T1", "$T2")
 NO_SUCH_ID = bytes.fromhex("00000000000040008000000000000bad")
 FIXED_IDS = {"none": ZERO_UUID, "bad": NO_SUCH_ID}
 LITERAL = {GHOST, *MANY_MEMBERS}
@@ -34,7 +35,9 @@ class Names:
         tag = uuid.uuid4().hex[:8]
         self.prefix, self._literals = topics.prefix, literals
         self.topics = list(topics.names)
-        self.live: dict[str, Any] = {symbol: f"{tag}-{symbol[1:]}" for symbol in (*groups, "$G0", "$T")} | topics.names
+        self.live: dict[str, Any] = {
+            symbol: f"{tag}-{symbol[1:]}" for symbol in (*groups, "$G0", *TRANSACTIONAL_IDS)
+        } | topics.names
         self.symbol: dict[Any, str] = {live: symbol for symbol, live in self.live.items()}
         self.ids: dict[str, bytes] = FIXED_IDS | topics.ids
         self.symbol_of_id: dict[bytes, str] = {live: symbol for symbol, live in self.ids.items()}

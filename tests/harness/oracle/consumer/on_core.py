@@ -17,6 +17,7 @@ from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.records import (
     GenerationFloor,
     GroupRemoval,
+    OffsetCommitRecord,
     PendingOffset,
     PendingOffsetsRemoval,
     PendingOffsetSuperseded,
@@ -37,15 +38,16 @@ from tests.harness.oracle.consumer import forms, hashes, stored
 from tests.harness.oracle.consumer.catalog import Catalog
 from tests.harness.oracle.consumer.files import Recorded, State, Step, full_states
 from tests.harness.oracle.consumer.names import Names
+from tests.harness.oracle.consumer.player import UNIT_S, WAIT
 from tests.harness.oracle.consumer.state import seen
 from tests.harness.oracle.consumer.topics import TopicSet, stem_of
 from tests.harness.oracle.replay import Difference
 
 WALL_MS = 1_700_000_000_000
 STEP_MS = 10
-UNIT_MS = 610
-WAIT = "Wait"
 PREFIX = "walk-"
+LAST_EPOCH = 32_767
+ALL_OFFSETS = 1_000
 CONTROL = 0
 
 
@@ -72,9 +74,14 @@ class CorePlayer:
         self._asked: dict[int, Step] = {}
         self._records: list[Any] = []
         self._offsets: set[tuple[str, str, int]] = set()
+        self._producers: dict[str, str] = {}  # producer ids by transactional id
         self._step: Step = {}
-        self.core = Coordinator(settings, self._new_id, self.catalog)
+        self._settings = settings
+        self.core = self._new_core()
         self.core.resume(self.now_ms, self._wall_ms())
+
+    def _new_core(self) -> Coordinator:
+        return Coordinator(self._settings, self._new_id, self.catalog)
 
     def play(self, step: Step) -> tuple[list[dict[str, Any]], list[Any]]:
         """The answers and the records that come before the next step."""
@@ -84,7 +91,7 @@ class CorePlayer:
         self.catalog.version += 1  # other topics of the cluster change all the time
         replies = list(self._let_pass())
         if step["api"] == WAIT:
-            until_ms = self.now_ms + step["request"]["units"] * UNIT_MS
+            until_ms = self.now_ms + round(step["request"]["units"] * UNIT_S * 1000)
             while (wake_at := self.core.wake_at()) is not None and wake_at <= until_ms:
                 self.now_ms = max(self.now_ms, wake_at)
                 replies += self._let_pass()
@@ -115,10 +122,34 @@ class CorePlayer:
     # ---- requests that the server answers itself
 
     def _on_InitProducerId(self, step: Step) -> None:
+        """It aborts an open transaction, whether it then succeeds or is to be repeated."""
+        transactional_id = step["request"]["transactional_id"]
+        if transactional_id in self._producers:
+            self._end_transaction(self._producers[transactional_id], is_commit=False)
         [reply] = step["replies"]
         symbol = reply["response"]["producer_id"]
-        if symbol not in self.names.live and symbol != -1:
+        if symbol == -1:
+            return
+        if symbol not in self.names.live:
             self.names.bind(symbol, 1_000 + len(self.names.live))
+        self._producers[transactional_id] = symbol
+
+    def _on_AddOffsetsToTxn(self, step: Step) -> None:
+        """The transaction coordinator does this."""
+
+    def _on_EndTxn(self, step: Step) -> None:
+        [reply] = step["replies"]
+        if not reply["response"]["error_code"]:
+            self._end_transaction(step["request"]["producer_id"], is_commit=step["request"]["committed"])
+
+    def _end_transaction(self, producer: str, *, is_commit: bool) -> None:
+        """Kafka marks the pending offsets, which are in its log; ours are stored when they are committed."""
+        arguments = self.names.live[producer], LAST_EPOCH, lambda group: True, ALL_OFFSETS
+        effects, more = self.core.end_transaction(*arguments, self.now_ms, self._wall_ms(), is_commit=is_commit)
+        assert not more
+        self._keep(effects.state_records)
+        for record in effects.state_records:
+            list(self._stored(record))
 
     def _on_CreateTopics(self, step: Step) -> None:
         for topic in self._done(step, "topics"):
@@ -152,7 +183,11 @@ class CorePlayer:
         while (wake_at := self.core.wake_at()) is not None and wake_at <= self.now_ms:
             yield from self._replies(self.core.advance(self.now_ms, self._wall_ms()))
 
+    def _keep(self, records: list[StateRecord]) -> None:
+        """What the coordinator stores. A player that recovers keeps it."""
+
     def _replies(self, effects: GroupEffects) -> list[dict[str, Any]]:
+        self._keep(effects.state_records)
         for record in effects.state_records:
             self._records += self._stored(record)
         return [
@@ -176,7 +211,12 @@ class CorePlayer:
                     yield stored.record(encode_offset_key(group, topic, partition), None, self.names)
             return
         if isinstance(record, PendingOffset):
-            raise NotImplementedError("pending offsets")
+            committed = OffsetCommitRecord(*record[2:-1])
+            row = to_row(committed)
+            found = stored.record(row.key, row.value, self.names)
+            if found is not None:
+                yield [*found, stored.PENDING]
+            return
         row = to_row(record)
         found = stored.record(row.key, row.value, self.names)
         if found is not None:
@@ -206,13 +246,16 @@ class CorePlayer:
 
 def play_walk(walk: Recorded, settings: GroupSettings) -> list[Difference]:
     """The differences of the first step that has any."""
-    player = CorePlayer(walk, settings)
-    for step, _, after in full_states(walk):
+    return differences(walk, CorePlayer(walk, settings))
+
+
+def differences(walk: Recorded, player: CorePlayer) -> list[Difference]:
+    for step, before, after in full_states(walk):
         where = f"seed {walk['seed']} step {step['t']} {step['api']} v{step['version']}"
         replies, records = player.play(step)
         found = (
             ("answers", step["replies"], replies),
-            ("records", stored.in_runs(step["records"]), records),
+            ("records", stored.in_runs(stored.of_committed(step, before)), records),
             ("state after", after, player.state()),
         )
         out = [Difference(f"{where}: {what}", want, got) for what, want, got in found if not forms.is_alike(want, got)]

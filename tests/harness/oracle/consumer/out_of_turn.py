@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.harness.oracle.consumer.members import LEAVE, LEAVE_STATIC, Member, rows
 from tests.harness.oracle.consumer.names import GHOST
+from tests.harness.oracle.consumer.producers import Commit
 
 if TYPE_CHECKING:
     from tests.harness.oracle.consumer.generate import Walk
@@ -155,8 +156,29 @@ class OutOfTurn:
 
     def _commit(self) -> Request:
         member_id, epoch, instance, group = self._sender()
+        topics = self._offsets()
+        fields = {
+            "group_id": group,
+            "generation_id_or_member_epoch": epoch,
+            "member_id": member_id,
+            "group_instance_id": instance if self.rng.random() < 0.5 else None,
+            "topics": topics,
+        }
+        return self._client_of(member_id), "OffsetCommit", self.rng.choice((7, 8, 9, 9, 9)), fields
+
+    def committed(self) -> Commit:
+        """What a producer commits in a transaction, mostly for a member."""
+        classic = [one for one in self.walk.classic_members if one.is_synced]
+        if classic and self.rng.random() < 0.4:
+            one = self.rng.choice(classic)
+            generation = one.generation - (self.rng.random() < 0.2)
+            return Commit(one.group, one.member_id, generation, one.instance, self._offsets())
+        member_id, epoch, instance, group = self._sender()
+        return Commit(group, member_id, epoch, instance, self._offsets())
+
+    def _offsets(self) -> list[Fields]:
         offset = self.rng.randint(1, 9)
-        topics = [
+        return [
             {
                 "name": topic,
                 "partitions": [
@@ -171,14 +193,6 @@ class OutOfTurn:
             }
             for topic, partitions in self._places().items()
         ]
-        fields = {
-            "group_id": group,
-            "generation_id_or_member_epoch": epoch,
-            "member_id": member_id,
-            "group_instance_id": instance if self.rng.random() < 0.5 else None,
-            "topics": topics,
-        }
-        return self._client_of(member_id), "OffsetCommit", self.rng.choice((7, 8, 9, 9, 9)), fields
 
     def _fetch(self) -> Request:
         member_id, epoch, _, group = self._sender()

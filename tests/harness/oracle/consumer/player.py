@@ -10,6 +10,7 @@ from typing import Any
 
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
+from broker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from broker.protocol.messages.fetch import FetchRequest
 from broker.protocol.messages.list_offsets import ListOffsetsRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -17,19 +18,21 @@ from broker.protocol.offsets_topic import TOPIC, partition_for
 from broker.protocol.wire_types import Message
 from tests.harness.oracle.consumer import forms, hashes, stored
 from tests.harness.oracle.consumer.files import Recorded, State, Step
-from tests.harness.oracle.consumer.names import Names
+from tests.harness.oracle.consumer.names import TRANSACTIONAL_IDS, Names
 from tests.harness.oracle.consumer.probe import wait_until_seen
 from tests.harness.oracle.consumer.state import seen
 from tests.harness.oracle.consumer.topics import Topics, TopicSets
 from tests.harness.oracle.over_socket import Address, Line
+from tests.harness.oracle.transactions.player import PASSING
 
 WAIT = "Wait"
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
 ANSWER_WITHIN_S = 5.0
-UNIT_S = 0.61  # what a step "Wait" waits is counted in units; timeouts are halves of them
+UNIT_S = 1.5  # what a step "Wait" waits is counted in units; timeouts are halves of them
 IN_TIME = 0.4  # of a unit, by which a step may come late
 LATEST = -1
 CREATIONS = 200  # of a topic, one of 16 of which has an id in order
+ENDS_OF_TRANSACTIONS = ("InitProducerId", "EndTxn")
 CHANGES_OF_TOPICS = ("CreateTopics", "CreatePartitions", "DeleteTopics")
 
 
@@ -69,11 +72,14 @@ class Player:
         """The answers that have come when all awaited ones have, or the time is over."""
         if step["api"] == WAIT:
             self._wait(step["request"]["units"])
+            awaited = awaited - {step["t"]}
         else:
             self._send(step)
         came = self.answers(awaited, within_s)
         if step["api"] in CHANGES_OF_TOPICS:
             self._see_topics(step, came)
+        elif step["api"] in ENDS_OF_TRANSACTIONS:
+            self._await_transactions()
         return came
 
     def answers(self, awaited: set[int], within_s: float) -> list[dict[str, Any]]:
@@ -118,6 +124,17 @@ class Player:
 
     def _form(self, message: Message, version: int) -> Any:
         return forms.recorded(forms.of_walk(message, self.names), version, self.names)
+
+    # ---- transactions
+
+    def _await_transactions(self) -> None:
+        """Until no transaction is being completed."""
+        asked = DescribeTransactionsRequest(transactional_ids=[self.names.live[one] for one in TRANSACTIONAL_IDS])
+        deadline = time.monotonic() + ANSWER_WITHIN_S
+        while any(one.transaction_state in PASSING for one in self._control.ask(asked, 0).transaction_states):
+            if time.monotonic() > deadline:
+                raise Inconclusive("a transaction does not complete")
+            time.sleep(0.002)
 
     # ---- time
 

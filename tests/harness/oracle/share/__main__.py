@@ -1,6 +1,7 @@
 """`python -m tests.harness.oracle.share`: walks of share groups, recorded from a real Kafka 4.1 and compared with our coordinator.
 
 record ADDRESS FILE [--first SEED] [--walks N] [--steps N]    record from a Kafka, which must have share groups or be able to
+scenarios FILE                                                record timed scenarios from a Kafka that is started for this
 check FILE ...                                                compare recordings on the core
 show FILE SEED                                                print a walk
 """
@@ -11,14 +12,24 @@ import argparse
 import sys
 from pathlib import Path
 
+from tests.harness.oracle.over_socket import address_of
+from tests.harness.oracle.share import scenarios
 from tests.harness.oracle.share.files import read, write
 from tests.harness.oracle.share.on_core import describe, play_walk
 from tests.harness.oracle.share.record import record
+from tests.harness.oracle.share.scenarios import SETTINGS
+from tests.harness.reference_kafka import ReferenceKafka
 
 
 def _record(options: argparse.Namespace) -> int:
     host, _, port = options.address.rpartition(":")
     write(options.file, record((host, int(port)), options.first, options.walks, options.steps))
+    return 0
+
+
+def _scenarios(options: argparse.Namespace) -> int:
+    with ReferenceKafka(SETTINGS) as kafka:
+        write(options.file, scenarios.record(address_of(kafka.bootstrap_servers)), SETTINGS)
     return 0
 
 
@@ -60,6 +71,9 @@ def main() -> int:
     made.add_argument("--first", type=int, default=1)
     made.add_argument("--walks", type=int, default=20)
     made.add_argument("--steps", type=int, default=40)
+    made = commands.add_parser("scenarios")
+    made.set_defaults(function=_scenarios)
+    made.add_argument("file", type=Path)
     made = commands.add_parser("check")
     made.set_defaults(function=_check)
     made.add_argument("files", type=Path, nargs="+")

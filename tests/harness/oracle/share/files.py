@@ -15,22 +15,26 @@ from typing import Any
 from broker.protocol.wire_types import Struct
 
 FORMAT = "share-group-walks 1"
-RECORDING = Path(__file__).parent / "recordings" / "share-4.1.jsonl.xz"
+RECORDINGS = Path(__file__).parent / "recordings"
+RECORDING = RECORDINGS / "share-4.1.jsonl.xz"
+TIMED = RECORDINGS / "timed-4.1.jsonl.xz"
 CLIENT_ID = "walker"
 Walk = dict[str, Any]
 Step = dict[str, Any]
 
 
-def write(path: Path, walks: list[Walk]) -> None:
-    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ({"format": FORMAT}, *walks))
+def write(path: Path, walks: list[Walk], settings: dict[str, str] | None = None) -> None:
+    header = {"format": FORMAT, "settings": settings or {}}
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (header, *walks))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(lines.encode(), preset=9))
 
 
 def read(path: Path) -> list[Walk]:
+    """The walks, each with the settings of its Kafka."""
     header, *walks = map(json.loads, lzma.decompress(path.read_bytes()).decode().splitlines())
     assert header["format"] == FORMAT, f"{path}: {header['format']}"
-    return walks
+    return [walk | {"settings": header.get("settings", {})} for walk in walks]
 
 
 def plain(value: Any, name: str = "") -> Any:

@@ -15,6 +15,7 @@ from broker.protocol.codec import decode, encode
 from broker.protocol.newer_group_records import SHARE_STATE_PARTITIONS, decode_newer_value, kind_of
 from tests.harness.group_core import handle
 from tests.harness.oracle.consumer.catalog import Catalog
+from tests.harness.oracle.consumer.on_core import settings_of
 from tests.harness.oracle.replay import Difference
 from tests.harness.oracle.share.files import CLIENT_ID, Step, Walk, plain
 from tests.harness.share_state import MemoryShareState
@@ -38,16 +39,18 @@ class Topics(Catalog):
 class CorePlayer:
     """A coordinator and the time of a walk."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: GroupSettings) -> None:
         self.topics = Topics()
         self.now_ms, self._ticket = 1_000, 0
         share_state = MemoryShareState()
-        self.core = Coordinator(GroupSettings(), lambda: "unexpected", self.topics, no_configs, lambda: share_state)
+        self.core = Coordinator(settings, lambda: "unexpected", self.topics, no_configs, lambda: share_state)
         self.core.resume(self.now_ms, WALL_MS)
 
     def play(self, step: Step) -> tuple[Any, list[Any]]:
         """The answer, and the records that were stored."""
         self.now_ms += STEP_MS
+        if "wait_ms" in step:
+            return None, [*self._rows(self._let_pass(step["wait_ms"]))]
         if "topic" in step:
             name, topic_id, count = step["topic"]
             if count:
@@ -66,6 +69,14 @@ class CorePlayer:
         (reply,) = effects.replies
         answer = decode(type(reply.response), encode(reply.response, version), version)
         return plain(answer), [*self._rows(effects.state_records)]
+
+    def _let_pass(self, wait_ms: int) -> list[StateRecord]:
+        until_ms, records = self.now_ms + wait_ms, list[StateRecord]()
+        while (wake_at := self.core.wake_at()) is not None and wake_at <= until_ms:
+            self.now_ms = max(self.now_ms, wake_at)
+            records += self.core.advance(self.now_ms, WALL_MS + self.now_ms).state_records
+        self.now_ms = until_ms
+        return records
 
     def _rows(self, records: list[StateRecord]) -> Iterator[Any]:
         for record in records:
@@ -89,7 +100,7 @@ def _content(records: list[Any]) -> list[Any]:
 
 def play_walk(walk: Walk) -> list[Difference]:
     """The differences of the first step that has any."""
-    player = CorePlayer()
+    player = CorePlayer(settings_of(walk))
     for place, step in enumerate(walk["steps"]):
         answer, records = player.play(step)
         found = (("answer", step["answer"], answer), ("records", _content(step["records"]), _content(records)))
@@ -103,5 +114,7 @@ def play_walk(walk: Walk) -> list[Difference]:
 def describe(step: Step) -> str:
     if "topic" in step:
         return f"topic {step['topic']}"
+    if "wait_ms" in step:
+        return f"wait {step['wait_ms']} ms"
     request = decode(APIS[step["key"]].request, bytes.fromhex(step["request"]), step["version"])
     return f"{APIS[step['key']].name} {json.dumps(plain(request))}"

@@ -77,11 +77,15 @@ class Recorder:
         ]
         while len(self.steps) < length:
             self.random.choice(moves)()
+        self.end()
+        return {"seed": seed, "steps": self.steps}
+
+    def end(self) -> None:
+        """All members leave, and the group is deleted."""
         for member_id in [*self.epochs]:
             self.send(self.heartbeat(member_id, -1))
         self.send(DeleteGroupsRequest(groups_names=[self.group]))
         self.client.close()
-        return {"seed": seed, "steps": self.steps}
 
     # ---- what members do
 
@@ -258,9 +262,15 @@ def is_initializing(records: list[Any]) -> bool:
     return False
 
 
-def record(address: tuple[str, int], first: int, count: int, length: int) -> list[Walk]:
+def prepare(address: tuple[str, int]) -> str:
+    """Make share groups work. A part of the names of this recording."""
     tag = f"{random.getrandbits(24):x}"
     with WireClient(address) as client:
         enable_share_groups(client)
         warm_up(client, f"warm-up-{tag}")
+    return tag
+
+
+def record(address: tuple[str, int], first: int, count: int, length: int) -> list[Walk]:
+    tag = prepare(address)
     return [Recorder(address, seed, tag).walk(seed, length) for seed in range(first, first + count)]

@@ -5,31 +5,58 @@ from __future__ import annotations
 import pytest
 
 from tests.harness.oracle.consumer.files import read, recording
-from tests.harness.oracle.consumer.on_core import play_walk, settings_of
+from tests.harness.oracle.consumer.on_core import differences, play_walk, settings_of
+from tests.harness.oracle.consumer.player import WAIT
+from tests.harness.oracle.consumer.recovery import RecoveringPlayer
+from tests.harness.oracle.consumer.scenarios import SCENARIOS
 
-# Steps at which a walk ends because Kafka does what it should not, by kind and seed.
-ACCIDENTS = {
-    # A JoinGroup with a member id makes Kafka forget an Empty consumer group, without a record of that, so a restart brings it back.
-    ("timed", 1): 9,
+# Steps after which a Kafka that has restarted differs from one that has not.
+AFTER_A_RESTART = {
+    # It judges again whether the subscriptions are all the same, as it has forgotten which topics it has seen.
+    ("consumer", 31): 39,
 }
 
 
 @pytest.mark.parametrize(
     ("kind", "walks", "steps"),
-    [("consumer", 41, 1_646), ("large", 6, 762), ("max-size", 10, 366), ("migration", 41, 1_549), ("timed", 8, 335)],
+    [
+        ("consumer", 41, 1_646),
+        ("large", 6, 762),
+        ("max-size", 10, 366),
+        ("migration", 41, 1_549),
+        ("timed", 35, 1_045),
+        ("scenarios", 37, 619),
+        ("transactional", 23, 954),
+    ],
 )
 def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk(kind: str, walks: int, steps: int) -> None:
     header, recorded = read(recording(kind))
     assert (len(recorded), sum(len(walk["steps"]) for walk in recorded)) == (walks, steps)
-    differences = []
+    different = [found for walk in recorded for found in play_walk(walk, settings_of(header))]
+    assert not different, "\n".join(map(str, different[:5]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "crashes"), [("consumer", 499), ("max-size", 114), ("migration", 428), ("transactional", 266)]
+)
+def test_a_core_that_crashes_at_random_continues_as_kafka_did(kind: str, crashes: int) -> None:
+    header, recorded = read(recording(kind))
+    found = 0
     for walk in recorded:
-        found = play_walk(walk, settings_of(header))
-        accident = ACCIDENTS.get((kind, walk["seed"]))
-        if accident is not None:
-            assert found[0].where.startswith(f"seed {walk['seed']} step {accident} "), found
-        else:
-            differences += found
-    assert not differences, "\n".join(map(str, differences[:5]))
+        player = RecoveringPlayer(walk, settings_of(header))
+        where = [one.where for one in differences(walk, player)]
+        step = AFTER_A_RESTART.get((kind, walk["seed"]))
+        assert [f"step {step} " in one for one in where] == [True] * len(where), where
+        assert bool(where) == (step is not None)
+        found += player.crashes
+    assert found == crashes
+
+
+def test_deadlines_are_missed_and_met_in_the_recorded_scenarios() -> None:
+    walks = read(recording("scenarios"))[1]
+    assert [walk["scenario"] for walk in walks] == [script.__name__ for script in SCENARIOS]
+    removed = [any(step["api"] == WAIT and step["records"] for step in walk["steps"]) for walk in walks]
+    assert (removed.count(True), removed.count(False)) == (30, 7)
 
 
 def test_changed_answers_records_and_states_are_differences() -> None:

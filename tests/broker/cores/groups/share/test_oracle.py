@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from broker.protocol.api_keys import APIS
-from tests.harness.oracle.share.files import RECORDING, read
+from tests.harness.oracle.share.files import RECORDING, TIMED, read
 from tests.harness.oracle.share.on_core import play_walk
+from tests.harness.oracle.share.scenarios import SCENARIOS
 
 WALKS = read(RECORDING)
 
@@ -14,6 +15,14 @@ WALKS = read(RECORDING)
 def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk() -> None:
     differences = [difference for walk in WALKS for difference in play_walk(walk)]
     assert not differences, "\n".join(map(str, differences[:5]))
+
+
+def test_sessions_end_as_in_kafka_in_every_recorded_scenario() -> None:
+    walks = read(TIMED)
+    assert [walk["scenario"] for walk in walks] == [script.__name__ for script in SCENARIOS]
+    ended = [step for walk in walks for step in walk["steps"] if "wait_ms" in step and step["records"]]
+    assert len(ended) == 10
+    assert not [difference for walk in walks for difference in play_walk(walk)]
 
 
 def test_the_walks_are_of_all_kinds() -> None:

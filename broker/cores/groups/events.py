@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import accumulate
 from typing import TypeAlias
 
 from broker.light_dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from broker.light_named_tuples import NamedTuple
 SCHEMA_VERSION = 1
 # An event names member ids up to this total length and counts the rest.
 NAMED_CHARACTERS = 8_192
+# One of a rebalance that has only started names fewer: in a consumer group, each member that joins starts another one.
+STARTED_CHARACTERS = 1_024
 # An event carries its assignment only if its JSON is at most this long.
 ASSIGNMENT_CHARACTERS = 8_192
 # An event has the clients of members that joined or left up to this length of their names and hosts.
@@ -74,6 +77,14 @@ class NamedMembers:
             self._room -= len(member_id)
             if self._room >= 0:
                 self.named.append(member_id)
+
+
+def first_named(member_ids: Sequence[str], characters: int) -> tuple[str, ...]:
+    """The first ids, up to this total length."""
+    for place, length in enumerate(accumulate(map(len, member_ids))):
+        if length > characters:
+            return tuple(member_ids[:place])
+    return tuple(member_ids)
 
 
 class Departures(NamedMembers):

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.cores import core
 from broker.cores.core import Effects, RequestContext
-from broker.cores.groups.events import Assignment, EventType, GroupEvent, NamedMembers
+from broker.cores.groups.events import (
+    NAMED_CHARACTERS,
+    STARTED_CHARACTERS,
+    Assignment,
+    EventType,
+    GroupEvent,
+    NamedMembers,
+    first_named,
+)
 from broker.cores.groups.group import Group
 from broker.cores.groups.hard_state import HardState
 from broker.cores.groups.records import OffsetCommitRecord, StateRecord
@@ -75,8 +83,9 @@ class Step(core.Step[StateRecord, GroupEvent]):
         pending = group.pending_event
         has_ended = event_type is not EventType.REBALANCE_STARTED
         absent = NamedMembers()
-        named = () if not pending.clients else (*pending.joined.named, *pending.left.named)
         absent.add(pending.absent)
+        characters = NAMED_CHARACTERS if has_ended else STARTED_CHARACTERS
+        joined, left = (first_named(members.named, characters) for members in (pending.joined, pending.left))
         self.events.append(
             GroupEvent(
                 group.group_id,
@@ -86,20 +95,20 @@ class Step(core.Step[StateRecord, GroupEvent]):
                 group.generation,
                 self.wall_ms,
                 group.member_count,
-                tuple(pending.joined.named),
+                joined,
                 pending.joined.count,
-                tuple(pending.left.named),
+                left,
                 pending.left.count,
                 prepare_ms=pending.prepare_ms(self.now_ms) if has_ended else None,
                 complete_ms=pending.complete_ms(self.now_ms) if has_ended else None,
                 partitions_moved=partitions_moved,
                 commits_rejected=pending.commits_rejected,
-                left_causes=tuple(pending.left.causes),
+                left_causes=tuple(pending.left.causes[: len(left)]),
                 absent=tuple(absent.named),
                 absent_count=absent.count,
                 assignment=assignment,
                 group_type=group.TYPE,
-                clients={one: pending.clients[one] for one in named if one in pending.clients},
+                clients={one: pending.clients[one] for one in (*joined, *left) if one in pending.clients},
             )
         )
         pending.commits_rejected = 0

@@ -66,6 +66,17 @@ def test_events_name_the_clients_of_members() -> None:
     assert world.events[-1].clients["b"] == ("c1", "/127.0.0.1")
 
 
+def test_the_start_of_a_rebalance_names_fewer_members_than_its_end() -> None:
+    """Each member that joins starts one, so that long lists would fill the topic."""
+    world = World()
+    settle(*(Client(world, f"{number:064}") for number in range(20)))
+    ids = [f"{number:064}" for number in range(1, 20)]
+    started, stable = world.events[-2:]
+    assert [(event.type, event.joined_count) for event in (started, stable)] == [(STARTED, 19), (STABLE, 19)]
+    assert (list(started.joined), [*started.clients]) == (ids[:16], ids[:16])
+    assert (list(stable.joined), [*stable.clients]) == (ids, ids)
+
+
 def test_each_epoch_has_its_own_cause() -> None:
     """Also if it supersedes another one, whose members the event at the end names again."""
     world = World()

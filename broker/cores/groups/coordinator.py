@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,7 @@ def _consumer_groups() -> ModuleType:
     return import_module("broker.cores.groups.consumer.tables")
 
 
+@cache
 def _tables_of(name: str) -> ModuleType:
     """Where a request, a timer or a type of groups is looked up that brokers without groups of newer protocols do not have."""
     if "share" in name.lower():

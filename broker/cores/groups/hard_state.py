@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -177,10 +178,12 @@ class HardState:
             del group.offsets[record.topic]
 
 
+@cache
 def _consumer_groups() -> Any:
     """Loaded at its first use: most brokers have no consumer groups."""
     return import_module("broker.cores.groups.consumer.hard_state")
 
 
+@cache
 def _share_groups() -> Any:
     return import_module("broker.cores.groups.share.hard_state")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -160,11 +161,13 @@ class OffsetsRow(NamedTuple):
     timestamp_ms: int
 
 
+@cache
 def consumer_records() -> Any:
     """Loaded at their first use: most brokers have no consumer groups."""
     return import_module("broker.cores.groups.records.consumer")
 
 
+@cache
 def share_records() -> Any:
     return import_module("broker.cores.groups.records.share")
 

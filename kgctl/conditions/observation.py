@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from broker.light_dataclasses import dataclass, field
 from kgctl.conditions.evaluation import Unknown, Value
 from kgctl.conditions.variables import Reference
-from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.groups import SHARE, GroupDescription, PartitionLag
 from kgctl.model.reconciliation import STABLE
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.lag import Sample
 from kgctl.watch.overview import Behind
+from kgctl.watch.progress import has_offsets
 from kgctl.watch.rows import key_of
-from kgctl.watch.tracker import generation_of, has_offsets, is_gone
+from kgctl.watch.tracker import generation_of, is_gone
 
 DEAD = "Dead"
 # The variables that need more than a description of the group.
@@ -79,7 +80,10 @@ def _value(reference: Reference, group: GroupDescription, known: Known) -> Value
         case "commit_age":
             newest = group.last_commit_ms
             if newest is None:
-                return Unknown("the time of the newest commit is not known")
+                is_share = group.type == SHARE
+                return Unknown(
+                    "share groups commit nothing" if is_share else "the time of the newest commit is not known"
+                )
             return max(0, known.sample.wall_ms - newest)
         case "verdict" | "time_lag":
             return _judged(reference, group, known)
@@ -89,10 +93,12 @@ def _value(reference: Reference, group: GroupDescription, known: Known) -> Value
     if reference.name == "unassigned":
         return _unassigned(reference, group, rows, known)
     if not has_offsets(group):
-        return Unknown(f"groups of type {group.type} have no offsets")
+        return Unknown(
+            "its start offsets are not known" if group.type == SHARE else f"groups of type {group.type} have no offsets"
+        )
     if not rows:
         return Unknown(f"the group has no partitions{'' if reference.topic is None else f' of {reference.topic}'}")
-    return _lag(rows, known, worst=reference.name == "max_lag")
+    return _lag(rows, known, worst=reference.name == "max_lag", is_share=group.type == SHARE)
 
 
 def _epochs(reference: Reference, group: GroupDescription) -> Value:
@@ -115,7 +121,7 @@ def _judged(reference: Reference, group: GroupDescription, known: Known) -> Valu
     return Unknown("the age of the oldest unread record is not known") if found is None else found
 
 
-def _lag(rows: Sequence[PartitionLag], known: Known, *, worst: bool) -> Value:
+def _lag(rows: Sequence[PartitionLag], known: Known, *, worst: bool, is_share: bool) -> Value:
     each = []
     for row in rows:
         lag = row.lag
@@ -126,7 +132,8 @@ def _lag(rows: Sequence[PartitionLag], known: Known, *, worst: bool) -> Value:
         if lag is None:
             place = f"{row.topic}-{row.partition}"
             is_uncommitted = row.current_offset is None and row.error is None
-            cause = "has no committed offset" if is_uncommitted else "has no known log end"
+            none = "has no start offset" if is_share else "has no committed offset"
+            cause = none if is_uncommitted else "has no known log end"
             return Unknown(f"{place} {cause}")
         each.append(max(lag, 0))
     return max(each) if worst else sum(each)

@@ -83,7 +83,8 @@ class WatchedGroup:
 class WatchedPartition:
     """One partition that a group reads.
 
-    `lags` has one value per snapshot, the newest last; rates are in records/s; `eta_s` is in seconds.
+    `lags` has one value per snapshot, the newest last; rates are in records/s; `eta_s` is in seconds. A partition of a share group
+    has no owner, but a number of `readers`, and a start offset in place of a committed one.
     """
 
     topic: str
@@ -98,6 +99,7 @@ class WatchedPartition:
     rate_out: float | None
     eta_s: float | None
     error: RowError | None = None
+    readers: int | None = None
 
 
 class Outcome(StrEnum):

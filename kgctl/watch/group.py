@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 
 from broker.light_dataclasses import dataclass, replace
-from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.groups import SHARE, GroupDescription, PartitionLag
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.model.watched import GroupSnapshot, WatchedGroup, WatchedPartition
 from kgctl.watch.groups import failed, row_of
@@ -62,12 +62,16 @@ class GroupWatch:
                 trackers[key] = self._partitions.get(key) or _PartitionTracker()
                 trackers[key].add(snapshot.at_s, row)
         self._partitions = trackers
+        owned = (key for member in group.members for key in member.owned())
+        readers = Counter(owned) if group.type == SHARE else None
         self._view = GroupView(
             summary=row_of(tracker, group),
             group=group,
             state_s=tracker.state_s,
             is_state_s_least=tracker.is_state_s_least,
-            partitions=tuple(trackers[key].row(*key) for key in sorted(trackers)),
+            partitions=tuple(
+                trackers[key].row(key, None if readers is None else readers[key]) for key in sorted(trackers)
+            ),
             members=member_phases(group),
         )
         return self._view
@@ -102,12 +106,12 @@ class _PartitionTracker:
             self._lags.append(row.lag)
         self._newest, self._at_s = row, at_s
 
-    def row(self, topic: str, partition: int) -> WatchedPartition:
+    def row(self, key: TopicPartition, readers: int | None) -> WatchedPartition:
         newest, throughput = self._newest, self._throughput
         assert newest is not None
         return WatchedPartition(
-            topic=topic,
-            partition=partition,
+            topic=key.topic,
+            partition=key.partition,
             consumer_id=newest.consumer_id,
             client_id=newest.client_id,
             committed=newest.current_offset,
@@ -118,4 +122,5 @@ class _PartitionTracker:
             rate_out=throughput.rate_out,
             eta_s=eta_s(newest.lag, throughput.rate_in, throughput.rate_out),
             error=newest.error,
+            readers=readers,
         )

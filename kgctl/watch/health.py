@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgctl.model.groups import CONSUMER, EMPTY_STATES, REBALANCING, PartitionLag
+from kgctl.model.groups import CONSUMER, EMPTY_STATES, REBALANCING, SHARE, PartitionLag
 from kgctl.model.health import Evidence, Health, Judgement
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.figures import counted, rate, span
+from kgctl.watch.progress import has_offsets, is_unstarted, last_moved, offset_of, offsets_of, still_for
 from kgctl.watch.rates import eta_s
 from kgctl.watch.recency import leaves_old_records, unread_for_at_most_s
 from kgctl.watch.rows import is_left, key_of, lagging
@@ -24,7 +25,7 @@ from kgctl.watch.silence import (
     silent_briefly,
     silent_members,
 )
-from kgctl.watch.tracker import GroupTracker, has_offsets
+from kgctl.watch.tracker import GroupTracker
 
 # A group that consumes this many times as fast as records arrive is catching up.
 CATCHING_UP = 1.1
@@ -66,7 +67,7 @@ def judge(tracker: GroupTracker, unread_since: Times) -> Judgement:
     else:
         found = _without_members(tracker, unread_since)
     if found.health in (None, Health.OK) and (doubt := _past_end(tracker)) is not None:
-        found = Judgement(None, doubt, brief="a commit past the log end")
+        found = Judgement(None, doubt, brief=f"{'an offset' if group.type == SHARE else 'a commit'} past the log end")
     return found._replace(uncommitted_records=tracker.uncommitted or None)
 
 
@@ -77,8 +78,14 @@ def _with_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     group = tracker.group
     assert group is not None
     if not has_offsets(group):
-        text = f"groups of type {group.type} have no committed offsets, so the lag is not known"
-        return Judgement(None, text, brief="the lag is not known")
+        none = (
+            "it has no start offsets"
+            if group.type == SHARE
+            else f"groups of type {group.type} have no committed offsets"
+        )
+        return Judgement(None, f"{none}, so the lag is not known", brief="the lag is not known")
+    if is_unstarted(group):
+        return Judgement(None, "no member has fetched yet, so there is no start offset", brief="no start offset yet")
     if (stalled := _stalled(tracker, unread_since)) is not None:
         return stalled
     if tracker.uncommitted and not tracker.has_commits:
@@ -119,12 +126,12 @@ def _stalled(tracker: GroupTracker, unread_since: Times) -> Judgement | None:
     if not found:
         return None
     lag, row, commit_s, unread_s = max(found, key=lambda one: one[0])
-    text = f"{row.topic} {row.partition} ({holder_of(group, row)}): no commit for {span(commit_s)}, lag {lag:,}"
+    text = f"{row.topic} {row.partition} ({holder_of(group, row)}): {still_for(group, commit_s)}, lag {lag:,}"
     if unread_s is not None:
         text += f", oldest unread record from {span(unread_s)} ago"
     if len(found) > 1:
         text += f"; {counted(len(found) - 1, 'other partition')} likewise"
-    return Judgement(Health.STALLED, text, brief=f"no commit for {span(commit_s)} on {row.topic} {row.partition}")
+    return Judgement(Health.STALLED, text, brief=f"{still_for(group, commit_s)} on {row.topic} {row.partition}")
 
 
 def _uncommitted(tracker: GroupTracker) -> Judgement:
@@ -173,18 +180,18 @@ def _by_throughput(tracker: GroupTracker, lag: int, unread_since: Times) -> Judg
     else:
         seen_s, needed_s = min(observed_s, limits.stalled_s), limits.stalled_s
     text = f"lag {lag:,}, whether it grows is not known yet"
-    if (commit_s := _last_commit_s(tracker)) is not None:
-        text = f"lag {lag:,}, last commit {span(commit_s)} ago; whether it grows is not known yet"
+    if tracker.group is not None and (commit_s := _last_commit_s(tracker)) is not None:
+        text = f"lag {lag:,}, {last_moved(tracker.group, commit_s)}; whether it grows is not known yet"
     return Judgement(None, text, Evidence(seen_s, needed_s))
 
 
 def _as_before(tracker: GroupTracker, lag: int) -> Judgement | None:
     """The verdict that rates have shown last; None if they have shown none since the group had no lag."""
-    commit_s = _last_commit_s(tracker)
-    if tracker.measured is None or commit_s is None:
+    group, commit_s = tracker.group, _last_commit_s(tracker)
+    if group is None or tracker.measured is None or commit_s is None:
         return None
-    text = f"lag {lag:,}, no commit for {span(commit_s)}, {tracker.measured} before"
-    return Judgement(tracker.measured, text, brief=f"no commit for {span(commit_s)}")
+    still = still_for(group, commit_s)
+    return Judgement(tracker.measured, f"lag {lag:,}, {still}, {tracker.measured} before", brief=still)
 
 
 def _within(tracker: GroupTracker, at_s: float | None) -> bool:
@@ -243,12 +250,16 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     if group.state in EMPTY_STATES and unused_s is not None and unused_s >= tracker.limits.unused_s:
         text = f"no members and no commits for {span(unused_s)}"
         brief = f"no commits for {span(unused_s)}"
+        if group.type == SHARE:
+            text = brief = f"no members for {span(unused_s)}"
         return Judgement(Health.UNUSED, f"{text}, lag {lag:,}" if lag else text, brief=brief)
     if tracker.uncommitted:
         return _left_uncommitted(tracker)
     if not group.partitions:
-        text = "no members and no committed offsets, so what it reads is not known"
-        return Judgement(None, text, brief="nothing is committed")
+        text = f"no members and no {offsets_of(group)}, so what it reads is not known"
+        return Judgement(None, text, brief="no start offsets" if group.type == SHARE else "nothing is committed")
+    if is_unstarted(group):
+        return Judgement(None, "no members and no start offset, so what it reads is not known", brief="no start offset")
     if not lag:
         text = "no members" if tracker.lag is None else "no members, no lag"
         return Judgement(Health.OK, text + _left_over(tracker))
@@ -263,7 +274,7 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     least = "at least " if tracker.is_memberless_s_least else ""
     away_s, quiet_s = tracker.memberless_s, _quiet_s(tracker)
     away = "no members" + (f" for {least}{span(away_s)}" if away_s >= 1 else "")
-    text = f"{away}, lag {lag:,}" + (f", last commit {span(quiet_s)} ago" if quiet_s is not None else "")
+    text = f"{away}, lag {lag:,}" + (f", {last_moved(group, quiet_s)}" if quiet_s is not None else "")
     if quiet_s is None:
         proven_s = away_s
     else:
@@ -275,7 +286,7 @@ def _without_members(tracker: GroupTracker, unread_since: Times) -> Judgement:
     if proven_s >= tracker.limits.stalled_s:
         if quiet_s is None or quiet_s <= away_s:
             return Judgement(Health.STOPPED, text, brief=f"no members for {span(away_s)}")
-        brief = f"no commit for {span(quiet_s)}"
+        brief = still_for(group, quiet_s)
         return Judgement(Health.STOPPED, f"{brief}, {away}, lag {lag:,}", brief=brief)
     return Judgement(None, text, Evidence(proven_s, tracker.limits.stalled_s))
 
@@ -321,9 +332,7 @@ def _past_end(tracker: GroupTracker) -> str | None:
     assert group is not None
     for row in group.partitions:
         if row.lag is not None and row.lag < 0 and not is_left(group, row):
-            return (
-                f"{row.topic} {row.partition}: committed {row.current_offset}, but the log ends at {row.log_end_offset}"
-            )
+            return f"{row.topic} {row.partition}: {offset_of(group)} {row.current_offset}, but the log ends at {row.log_end_offset}"
     return None
 
 

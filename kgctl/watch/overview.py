@@ -12,8 +12,9 @@ from kgctl.model.lag import LagFacts, LagRow
 from kgctl.watch.clock_skew import newest_ms
 from kgctl.watch.lag import GROUP, Sample, lag_rows, summed
 from kgctl.watch.limits import LIMITS
+from kgctl.watch.progress import has_offsets
 from kgctl.watch.standing import standing
-from kgctl.watch.tracker import generation_of, has_offsets
+from kgctl.watch.tracker import generation_of
 
 MISSING_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgctl.model.groups import CONSUMER, GroupDescription, MemberRow, PartitionLag, TopicPartitions
+from kgctl.model.groups import CONSUMER, SHARE, GroupDescription, MemberRow, PartitionLag, TopicPartitions
 from kgctl.model.reconciliation import AWAY, RECONCILING, REVOKING, STABLE, WAITING
 from kgctl.watch.figures import counted, span
 from kgctl.watch.restarts import client_of
@@ -156,6 +156,9 @@ def holder_of(group: GroupDescription, row: PartitionLag) -> str:
     if row.consumer_id:
         return f"owned by {owner_of(group, row)}"
     key = key_of(row)
+    if group.type == SHARE:
+        readers = sum(key in member.owned() for member in group.members)
+        return f"read by {counted(readers, 'member') if readers else 'no member'}"
     holder = next((one for one in group.members if any(key in some.places() for some in one.revoking or ())), None)
     return "owned by no member" if holder is None else f"not given up by {_short_name(holder)}"
 

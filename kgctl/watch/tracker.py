@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from broker.light_named_tuples import NamedTuple
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC, CONSUMER, REBALANCING, GroupDescription, PartitionLag
+from kgctl.model.groups import CONSUMER, REBALANCING, GroupDescription, PartitionLag
 from kgctl.model.health import Health
 from kgctl.model.reconciliation import reconciled, unconfirmed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.watch.arrivals import Arrivals
 from kgctl.watch.clock_skew import ClockSkew
 from kgctl.watch.limits import LIMITS, Limits
+from kgctl.watch.progress import has_offsets
 from kgctl.watch.rates import Throughput, paired
 
 GONE = ("NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -313,11 +314,6 @@ class GroupTracker:
         if group is None or group.state_since_ms is None:
             return None
         return self.apparent_age_s(group.state_since_ms)
-
-
-def has_offsets(group: GroupDescription) -> bool:
-    """Whether groups of this type have committed offsets; share groups do not."""
-    return group.type is None or group.type in (CLASSIC, CONSUMER)
 
 
 def generation_of(group: GroupDescription) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kgctl.model.groups import CONSUMER, REBALANCING
+from kgctl.model.groups import CONSUMER, REBALANCING, SHARE
 from kgctl.model.history import EMPTY, REQUESTED, STABLE, STARTED
 from kgctl.model.reconciliation import AWAY
 from kgctl.watch.doctor.facts import GroupFacts
@@ -84,7 +84,7 @@ def rejected_commits(facts: GroupFacts) -> Iterator[str]:
 def idle_member(facts: GroupFacts) -> Iterator[str]:
     idle = [member.consumer_id or "" for member in facts.consumers if not member.partitions]
     if idle:
-        owned = sum(member.partitions or 0 for member in facts.consumers)
+        owned = len({key for member in facts.consumers for key in member.owned()})
         yield (
             f"{len(idle)} of {counted(len(facts.consumers), 'member')} own none of {counted(owned, 'partition')}: "
             f"{_names(idle)}"
@@ -92,7 +92,9 @@ def idle_member(facts: GroupFacts) -> Iterator[str]:
 
 
 def skew(facts: GroupFacts) -> Iterator[str]:
-    """Among members with the same subscription: the others cannot own the same partitions."""
+    """Among members with the same subscription: the others cannot own the same partitions. Members of share groups can."""
+    if facts.group.type == SHARE:
+        return
     for wanted in dict.fromkeys(member.subscribed for member in facts.consumers):
         some = (member for member in facts.consumers if member.subscribed == wanted)
         counts = {member.consumer_id or "": member.partitions for member in some if member.partitions}

@@ -9,6 +9,7 @@ from kgctl.model.health import Health
 from kgctl.model.lag import LagRow
 from kgctl.watch.doctor.facts import GroupFacts
 from kgctl.watch.figures import counted, rate, span
+from kgctl.watch.progress import offset_of, offsets_of
 from kgctl.watch.rows import is_left
 
 # A partition is hot with this share of the lag or of the new records, this many times the mean, and at least so much.
@@ -63,14 +64,14 @@ def lost(facts: GroupFacts) -> Iterator[str]:
         start, commit = row.log_start, row.committed
         if start is not None and commit is not None and commit < start and (row.lag or 0) > 0:
             yield (
-                f"{_name(row)}: committed {commit}, but the log starts at {start}; {counted(start - commit, 'record')} lost"
+                f"{_name(row)}: {offset_of(facts.group)} {commit}, but the log starts at {start}; {counted(start - commit, 'record')} lost"
             )
 
 
 def past_end(facts: GroupFacts) -> Iterator[str]:
     for row in facts.rows:
         if row.lag is not None and row.lag < 0:
-            yield f"{_name(row)}: committed {row.committed}, but the log ends at {row.log_end}"
+            yield f"{_name(row)}: {offset_of(facts.group)} {row.committed}, but the log ends at {row.log_end}"
 
 
 def retention_loses(facts: GroupFacts) -> Iterator[str]:
@@ -126,7 +127,8 @@ def left_topic(facts: GroupFacts) -> Iterator[str]:
         if is_left(facts.group, row):
             topics[row.topic or ""] = topics.get(row.topic or "", 0) + max(row.lag or 0, 0)
     for topic, lag in sorted(topics.items()):
-        yield f"committed offsets of topic {topic!r}, to which no member subscribes; lag {lag:,}"
+        rest = "; while the group has no members, they can be deleted" if facts.group.type == SHARE else ""
+        yield f"{offsets_of(facts.group)} of topic {topic!r}, to which no member subscribes; lag {lag:,}{rest}"
 
 
 def unused(facts: GroupFacts) -> Iterator[str]:
@@ -136,7 +138,7 @@ def unused(facts: GroupFacts) -> Iterator[str]:
 def missing_topic(facts: GroupFacts) -> Iterator[str]:
     topics = {row.topic or "" for row in facts.group.partitions if row.error is not None and row.error.name == _MISSING}
     for topic in sorted(topics):
-        yield f"committed offsets of topic {topic!r}, which does not exist or lacks these partitions"
+        yield f"{offsets_of(facts.group)} of topic {topic!r}, which does not exist or lacks these partitions"
 
 
 def unavailable(facts: GroupFacts) -> Iterator[str]:
@@ -148,16 +150,23 @@ def unavailable(facts: GroupFacts) -> Iterator[str]:
 def unassigned(facts: GroupFacts) -> Iterator[str]:
     """A partition of a subscribed topic without an owner, although the group is Stable."""
     group = facts.group
-    if not facts.consumers or group.subscribed is None or group.type == SHARE or not _is_settled(facts):
+    if not facts.consumers or group.subscribed is None or not _is_settled(facts):
         return
     owned = {key for member in group.members for key in member.owned()}
     for row in group.partitions:
         if row.topic in group.subscribed and (row.topic, row.partition) not in owned and row.error is None:
-            yield f"{_name(row)} has no owner, lag {row.lag if row.lag is not None else '-'}"
+            what = "is read by no member" if group.type == SHARE else "has no owner"
+            yield f"{_name(row)} {what}, lag {row.lag if row.lag is not None else '-'}"
 
 
 def _is_settled(facts: GroupFacts) -> bool:
-    """Between the two rebalances of a cooperative assignor, a Stable group has partitions without an owner."""
+    """Between the two rebalances of a cooperative assignor, a Stable group has partitions without an owner.
+
+    A member of a share group gets what another one had with its next heartbeat.
+    """
+    group = facts.group
+    if group.type == SHARE:
+        return all(member.current_epoch == group.group_epoch for member in group.members)
     if "cooperative" not in (facts.group.assignment_strategy or ""):
         return True
     if facts.state_s is not None:

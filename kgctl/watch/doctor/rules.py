@@ -48,8 +48,8 @@ RULES = (
     Rule(
         "stalled",
         ERROR,
-        "records wait, and a member's committed offset does not advance (Burrow: STALL)",
-        "look at the log of the owner; kgctl groups remove-members gives its partitions to others",
+        "records wait, and the offset of a partition that a member reads does not advance (Burrow: STALL)",
+        "look at the log of the owner; kgctl groups remove-members gives its partitions to others, except in share groups",
         offsets.stalled,
     ),
     Rule(
@@ -123,8 +123,8 @@ RULES = (
     Rule(
         "lag-grows",
         WARNING,
-        "the group commits more slowly than records arrive (Burrow: WARN)",
-        "add members, up to one per partition, or make them faster",
+        "the group reads more slowly than records arrive (Burrow: WARN)",
+        "add members, up to one per partition except in share groups, or make them faster",
         offsets.lagging,
     ),
     Rule(
@@ -147,7 +147,7 @@ RULES = (
         "hot-partition",
         WARNING,
         "one partition with most of the lag, or of the new records",
-        "check the keys of the producers; more members do not help one partition",
+        "check the keys of the producers; more members do not help one partition, except in share groups",
         offsets.hot_partition,
     ),
     Rule(
@@ -175,7 +175,7 @@ RULES = (
         "idle-member",
         INFO,
         "members without partitions",
-        "stop them, or add partitions; intended as stand-bys",
+        "stop them, or add partitions; intended as stand-bys. In a share group, check the topics to which they subscribe",
         members.idle_member,
     ),
     Rule(

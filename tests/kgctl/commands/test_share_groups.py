@@ -125,6 +125,22 @@ def test_start_offsets_are_deleted_for_whole_topics_and_given_back(
     assert starts(kgctl, group) == before
 
 
+def test_the_lag_of_a_share_group_counts_from_its_start_offsets(kgctl: Kgctl, client: WireClient, topic: str) -> None:
+    group = emptied(client, fresh("share"), topic)
+    unknown = kgctl("groups", "assert", group, "--for", "lag < 20")
+    assert (unknown.exit_code, f"{topic}-0 has no start offset" in unknown.output) == (3, True), unknown.output
+    done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 3, "--execute")
+    assert kgctl("groups", "wait", group, "--for", f"type == Share and lag == 8 and lag({topic}) == 8").exit_code == 0
+    assert kgctl("groups", "assert", group, "--for", "max_lag > 7").exit_code == 3
+    (row,) = kgctl.rows("groups", "list", "--match", group)
+    assert row["lag"] == 8
+    found = [(row["partition"], row["lag"]) for row in kgctl.rows("groups", "lag", group)]
+    assert found == [(0, 7), (1, 1)]
+    member = str(uuid.uuid4())
+    beat(client, group, member, 0, topic)
+    assert kgctl("groups", "assert", group, "--for", "members == 1 and group_epoch > 0 and lag == 8").exit_code == 0
+
+
 def test_a_reset_is_taken_back(kgctl: Kgctl, client: WireClient, topic: str) -> None:
     group = emptied(client, fresh("share"), topic)
     # Nothing was fetched, so there are no start offsets.

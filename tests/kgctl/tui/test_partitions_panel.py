@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,10 @@ class Scene(PaneScene[PartitionsPanel]):
         await self._pilot.pause()
 
 
+# A partition of a share group has no owner.
+SHARED: dict[str, Any] = {"consumer_id": None, "client_id": None}
+
+
 def at_a_panel(
     play: Callable[[Scene], Awaitable[None]],
     partitions: Sequence[WatchedPartition] = FOUR,
@@ -64,6 +69,9 @@ def at_a_panel(
         (row(rate_in=None, rate_out=None, eta_s=None), ["Rates need 3 s."]),
         (row(eta_s=None), ["No ETA: the lag does not shrink."]),
         (row(lag=-3, eta_s=None), ["The committed offset is beyond the log end: the topic was truncated or recreated."]),
+        (row(**SHARED, readers=2), []),
+        (row(**SHARED, readers=0), ["No member reads this partition."]),
+        (row(**UNCOMMITTED, readers=2), ["There is no start offset before the first fetch, so there is no lag."]),
         (row(**FAILED), ["Its leader is not available (LEADER_NOT_AVAILABLE)."]),
     ],
 )  # fmt: skip

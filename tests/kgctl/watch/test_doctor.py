@@ -92,6 +92,13 @@ def subscribed_apart(found: GroupDescription) -> GroupDescription:
     return replace(found, members=members)
 
 
+def share(epoch: int) -> GroupDescription:
+    """A share group in which no member reads a partition; the member has epoch 3."""
+    rows = [partition(0, 1, 2, None), partition(1, 1, 1, None)]
+    reader = member("c-1", [1], current_epoch=3)
+    return group(members=[reader], partitions=rows, subscribed=BY, type="Share", group_epoch=epoch)
+
+
 def static(age_ms: int | None, **fields: Any) -> Any:
     row = member("i-1-x", [0], session_timeout_ms=30_000, heartbeat_age_ms=age_ms, **fields)
     return replace(row, group_instance_id="i-1")
@@ -183,6 +190,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
         facts(replace(COOPERATIVE, state_since_ms=NOW - 2_000)),
     ),
     ("unassigned-partition", facts(COOPERATIVE, COOPERATIVE), facts(COOPERATIVE)),
+    ("unassigned-partition", facts(share(epoch=3)), facts(share(epoch=4))),
     (
         "unavailable-partition",
         facts(group(partitions=[failing("LEADER_NOT_AVAILABLE")])),
@@ -248,6 +256,7 @@ CASES: list[tuple[str, GroupFacts, GroupFacts]] = [
     ("skewed-assignment", facts(owning(4, 2)), facts(owning(4, 2, state="PreparingRebalance"))),
     ("skewed-assignment", facts(owning(4, 2)), facts(owning(4, 0))),
     ("skewed-assignment", facts(owning(4, 2)), facts(subscribed_apart(owning(4, 2)))),
+    ("skewed-assignment", facts(owning(4, 2)), facts(owning(4, 2, type="Share"))),
     ("mixed-protocols", facts(group(member_protocols=("v 1", "v 3"))), facts(group(member_protocols=("v 3",)))),
     (
         "missing-topic",

@@ -38,7 +38,7 @@ from broker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRe
 
 LEAVE = -1
 # Partitions have just got state, or their members have left.
-_UNASSIGNED = "assigns partitions without members"
+_UNASSIGNED = "partitions had no member"
 
 
 def heartbeat(step: Step, request: ShareGroupHeartbeatRequest) -> None:

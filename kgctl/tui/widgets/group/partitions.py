@@ -20,6 +20,7 @@ from kgctl.tui.widgets.table import catalogue
 from kgctl.tui.widgets.table.columns import Column
 from kgctl.tui.widgets.table.rows import Rows
 from kgctl.tui.widgets.text.line import Parts
+from kgctl.watch.figures import counted
 from kgctl.watch.rates import LEAST_SPAN_S
 from kgctl.watch.trend import levels
 
@@ -95,6 +96,8 @@ class PartitionsPanel(TablePanel[WatchedPartition]):
         self._why.show([] if row is None else in_words(row, self.table.visible_columns, is_owned=self._is_owned))
 
     def _owner(self, row: WatchedPartition) -> str:
+        if row.readers is not None:
+            return counted(row.readers, "member")
         return cells.name(None) if row.consumer_id is None else name_of(row.consumer_id, self._names)
 
     def _has_before(self) -> bool:
@@ -132,7 +135,8 @@ def in_words(row: WatchedPartition, visible: set[str], *, is_owned: bool = True)
     """Why cells of a row are `-`, the error first, and what no visible column shows, in sentences."""
     parts = why(row, is_owned=is_owned)
     if "committed" not in visible and row.committed is not None:
-        parts.append(f"Committed {cells.count(row.committed)} of {cells.count(row.log_end)}.")
+        what = "Committed" if row.readers is None else "Start offset"
+        parts.append(f"{what} {cells.count(row.committed)} of {cells.count(row.log_end)}.")
     if "out" not in visible and row.rate_out is not None:
         parts.append(f"Out {cells.rate(row.rate_out)}.")
     if "eta" not in visible and row.eta_s:
@@ -146,17 +150,21 @@ def why(row: WatchedPartition, *, is_owned: bool = True) -> list[str]:
         text = cells.name(row.error.message or row.error.name).rstrip(".")
         parts.append(f"{text[:1].upper()}{text[1:]}.")
     if row.committed is None and row.error is None:
-        parts.append("No offset is committed, so there is no lag.")
+        none = "No offset is committed" if row.readers is None else "There is no start offset before the first fetch"
+        parts.append(f"{none}, so there is no lag.")
     if row.log_end is None and row.error is None:
         parts.append("The log end offset is not known.")
-    if row.consumer_id is None and is_owned:
+    if row.readers == 0:
+        parts.append("No member reads this partition.")
+    elif row.consumer_id is None and row.readers is None and is_owned:
         parts.append("No member owns this partition.")
     if row.lag is not None and (row.rate_in is None or row.rate_out is None):
         parts.append(f"Rates need {LEAST_SPAN_S:g} s.")
     elif row.lag is not None and row.lag > 0 and row.eta_s is None:
         parts.append("No ETA: the lag does not shrink.")
     if row.lag is not None and row.lag < 0:
-        parts.append("The committed offset is beyond the log end: the topic was truncated or recreated.")
+        what = "committed" if row.readers is None else "start"
+        parts.append(f"The {what} offset is beyond the log end: the topic was truncated or recreated.")
     return parts
 
 

@@ -15,7 +15,7 @@ from kgctl.watch.figures import counted
 
 _NEEDS_TWO = "needs two refreshes"
 _NO_ARRIVALS = "no record arrives in a partition with lag"
-_NO_OFFSETS = "no committed offsets are known"
+_NO_OFFSETS = "no offsets of the group are known"
 _EXACT_BELOW = 10_000_000
 # The cells from which there is room for what is also below the table.
 WIDE = 150

@@ -262,7 +262,7 @@ def test_events_tell_what_happened() -> None:
         (EventType.DELETED, "group deleted", 6),
     ]
     assert [event.partitions_moved for event in world.events if event.type is stable] == [0, 0, 1, 1]
-    assert world.events[3].reason == "assigns partitions without members"
+    assert world.events[3].reason == "partitions had no member"
     assert {event.group_type for event in world.events} == {"share"}
     assert [[*event.clients] for event in world.events] == [
         ["m1"],

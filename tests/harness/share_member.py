@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from broker.protocol.messages.share_fetch import ShareFetchRequest
+from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from broker.protocol.share_state import SharePartitionKey
 from tests.harness.requests import values_of
 from tests.harness.running import RunningBroker
@@ -96,10 +97,15 @@ class ShareMember:
         self.send(**arguments)
         return self.receive()
 
-    def send(self, **arguments: Any) -> None:
+    def new_request(self, **arguments: Any) -> ShareFetchRequest:
+        """The next request, which is sent: later ones do not name the partitions that it adds."""
         request = self.request(**arguments)
-        self.client.send(request)
         self._new = []
+        return request
+
+    def send(self, **arguments: Any) -> None:
+        request = self.new_request(**arguments)
+        self.client.send(request)
         if request.share_session_epoch != CLOSE:
             self.epoch = request.share_session_epoch + 1
 
@@ -160,6 +166,15 @@ def fetched(answer: Any) -> dict[Place, Fetched]:
         for topic in answer.responses
         for row in topic.partitions
     }
+
+
+def enable_share_groups(client: WireClient, level: int = 1) -> None:
+    """Or disable them, with level 0."""
+    upgrade, safe_downgrade = 1, 2
+    update = UpdateFeaturesRequest.Update(
+        feature="share.version", max_version_level=level, upgrade_type=upgrade if level else safe_downgrade
+    )
+    assert not client.ask(UpdateFeaturesRequest(feature_updates=[update])).error_code
 
 
 def begin_share_group(

@@ -14,6 +14,7 @@ from tests.clients.records import make_topic, produce
 from tests.harness.broker_program import eventually
 from tests.harness.clusters import fresh
 from tests.harness.java_tools import Java, ShareMember
+from tests.harness.ports import kept_address
 from tests.harness.reference_kafka import KafkaTools
 from tests.harness.wire_client import WireClient
 
@@ -89,3 +90,22 @@ def test_members_share_the_records_of_a_partition(tools: KafkaTools, served: Loc
         eventually(is_shared, "records for both members")
         found = one.records() + two.records()
     assert sorted(found) == sorted((value, 1) for value in sent)
+
+
+def test_a_member_continues_after_the_broker_was_killed(tools: KafkaTools) -> None:
+    with LocalBroker(config=TIMEOUTS, listen=kept_address()) as served:
+        java, client, name = Java(tools, served), client_named(LIBRDKAFKA), fresh("share")
+        begin(served, name)
+        topic = make_topic(client, served, 1, "shared")
+        with ShareMember(java, name, topic) as one:
+            before = [f"accept-{number}" for number in range(20)]
+            produce(client, served, topic, before, 1)
+            eventually(lambda: len(one.records()) == len(before), "the records")
+            one.wait_for("acknowledged")
+            served.kill()
+            served.restart()
+            after = [f"accept-{number}" for number in range(20, 40)]
+            produce(client, served, topic, after, 1)
+            eventually(lambda: len(one.records()) >= len(before + after), "the records from after the kill")
+        # What was acknowledged before the kill is not delivered again.
+        assert one.records() == [(value, 1) for value in before + after]

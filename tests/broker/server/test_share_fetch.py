@@ -10,7 +10,6 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.delete_records import DeleteRecordsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from broker.protocol.share_state import SharePartitionKey
 from broker.storage import SHARE_STATE_TOPIC
 from tests.harness.broker_program import Program
@@ -26,6 +25,7 @@ from tests.harness.share_member import (
     Place,
     ShareMember,
     begin_share_group,
+    enable_share_groups,
     fetched,
 )
 from tests.harness.transactions import TransactionalProducer
@@ -473,14 +473,6 @@ def test_a_fetch_of_no_bytes_waits_for_a_partition_that_is_not_full(tmp_path: Pa
         assert two.receive()[place].acquired == [(100, 100, 1)]
 
 
-def enable(client: WireClient, level: int) -> None:
-    upgrade, downgrade = 1, 2
-    update = UpdateFeaturesRequest.Update(
-        feature="share.version", max_version_level=level, upgrade_type=upgrade if level else downgrade
-    )
-    assert not client.ask(UpdateFeaturesRequest(feature_updates=[update])).error_code
-
-
 def test_disabled_share_groups_have_no_sessions(running: RunningBroker, client: WireClient, place: Place) -> None:
     produce(client, "t", b"a", b"b")
     one = member(client, place)
@@ -490,11 +482,11 @@ def test_disabled_share_groups_have_no_sessions(running: RunningBroker, client: 
         two = member(other, place, "m2")
         two.send(max_wait_ms=LONG_MS)
         assert until(lambda: running.run(lambda: len(running.broker.waiters)) == 1)
-        enable(client, 0)
+        enable_share_groups(client, 0)
         # The fetch that waits gets nothing, and does not read what is available now.
         assert two.receive() == {}
     assert client.ask(one.request()).error_code == ErrorCode.UNSUPPORTED_VERSION
-    enable(client, 1)
+    enable_share_groups(client)
     assert client.ask(one.request()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
     again = member(client, place)
     assert acquired(again, place) == [(1, 1, 1)]

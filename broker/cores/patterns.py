@@ -8,6 +8,11 @@ from __future__ import annotations
 # What RE2J refuses and RE2 accepts: bytes, and two groups with the same name. The first two alternatives only skip.
 _REFUSED = r"(?s)\\Q.*?(?:\\E|\Z)|\\[^C]|(?P<byte>\\C)|\(\?P?<(?P<name>\w+)>"
 
+# The memory of a compiled pattern: some 15,000 instructions. Kafka has no limit, but the time to match grows with the size.
+_PROGRAM_BYTES = 1 << 18
+# That of the states that it remembers, which make it fast.
+_STATE_BYTES = 8 << 20
+
 
 class InvalidPattern(ValueError):
     """The pattern is not valid; the message says why."""
@@ -25,7 +30,12 @@ class Pattern:
         _check(text)
         options = re2.Options()
         options.log_errors = False
+        # What groups have matched is of no interest; finding it takes several times as long.
+        options.never_capture = True
+        options.max_mem = _PROGRAM_BYTES
         try:
+            re2.compile(text, options)
+            options.max_mem = _STATE_BYTES
             self._fullmatch = re2.compile(text, options).fullmatch
         except re2.error as error:
             raise InvalidPattern(error.args[0].decode(errors="replace")) from None

@@ -34,7 +34,17 @@ def test_a_pattern_that_makes_others_backtrack_ends(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["((a{100}){100}){100}", "(((){1000}){1000}){1000}", "(\\pL{400}){2}", "a**", "(", "[[:foo:]]", "\\8"]
+    "text",
+    [
+        "((a{100}){100}){100}",
+        "(((){1000}){1000}){1000}",
+        "(\\pL{400}){2}",
+        "(a?){900}" * 60,
+        "a**",
+        "(",
+        "[[:foo:]]",
+        "\\8",
+    ],
 )
 def test_a_pattern_that_is_too_large_or_malformed_is_invalid(text: str) -> None:
     with pytest.raises(InvalidPattern, match=r"\w"):

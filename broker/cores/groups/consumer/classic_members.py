@@ -206,8 +206,8 @@ def _heartbeat(step: Step, group: ConsumerGroup, request: HeartbeatRequest) -> E
     member = _member(group, request)
     _renew_session(step, group, member)
     current = member.current
-    # That of a member that has to give up partitions is always smaller.
-    is_due = current.member_epoch < group.generation
+    # The epoch of a member that has to give up partitions is smaller, unless it has had them since before an upgrade.
+    is_due = current.member_epoch < group.generation or current.state == MemberState.UNREVOKED_PARTITIONS
     if not is_due and current.state == MemberState.UNRELEASED_PARTITIONS:
         is_due = not group.is_waiting(member)
     if is_due:

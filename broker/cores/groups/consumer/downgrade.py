@@ -58,19 +58,21 @@ def downgrade_for(
     if is_other:
         note_joined(group, joining, holder)
     others = [group.members[member_id] for member_id in _order(group) if member_id != holder.member_id]
-    is_settled = group.generation == group.assignment_epoch and all(
-        one.is_reconciled_to(group.assignment_epoch) for one in others
-    )
-    members = [_member(group, one, one) for one in others]
-    plan = _Plan(group.group_id, group.generation, [*members, _member(group, joining, holder)])
+    before = group.generation
+    is_settled = all(one.is_reconciled_to(before) for one in others)
+    members = [*(_member(group, one, one) for one in others), _member(group, joining, holder)]
     ids = [joining.member_id if member_id == holder.member_id else member_id for member_id in group.members]
     ends = group.tombstones(step.wall_ms, keeps_offsets=True, member_ids=ids)
     group.cancel_timers(step)
-    for record in (*records, *ends):
+    for record in records:
         step.persist(record)
-    classic = _form(step, plan)
-    if not is_settled:
-        # In Kafka they keep what they own, so that a partition may have two owners, or none.
+    epoch = group.generation
+    for record in ends:
+        step.persist(record)
+    classic = _form(step, _Plan(group.group_id, epoch, members))
+    if epoch > before or not is_settled:
+        # In Kafka they keep what they own, so that a partition may have two owners, or none. And there the group goes back to
+        # the epoch before this request, which the answer does not name: a later generation repeats it.
         classic.note_change(Cause.MEMBER_JOINED)
         rebalance.prepare(step, classic)
     elif was_rebalancing:

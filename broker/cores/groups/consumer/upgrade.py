@@ -13,7 +13,7 @@ from broker.cores.groups.classic.replies import join_refused, sync_refused
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.consumer.changes import owners_in
 from broker.cores.groups.consumer.embedded import by_id
-from broker.cores.groups.consumer.group import SESSION, ConsumerGroup
+from broker.cores.groups.consumer.group import NO_OWNER, SESSION, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.consumer.refusals import Refused
@@ -31,7 +31,7 @@ from broker.cores.groups.records.consumer import (
 )
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
-from broker.protocol.consumer_protocol import decode_assignment, decode_subscription
+from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_assignment, decode_subscription
 from broker.protocol.errors import ErrorCode
 from broker.protocol.wire_types import DecodeError
 
@@ -56,10 +56,12 @@ def upgraded(step: Step, group: ClassicGroup, records: list[StateRecord]) -> Con
     made = ConsumerGroup(group.group_id, offsets_loaded=group.offsets_loaded)
     # A generation that members learned just before a crash is not stored as one of the group.
     made.generation = made.assignment_epoch = step.next_generation(group) - 1
+    claims: dict[str, dict[bytes, list[int]]] = {}
     for member_id in map_order(group.members):
         member = group.members[member_id]
         try:
-            converted = _member(member, group.protocol, made.generation, catalog)
+            offered = decode_subscription(member.metadata(group.protocol))
+            converted = _member(member, offered, made.generation, catalog)
         except DecodeError:
             raise _impossible(group, "the embedded consumer protocol is malformed") from None
         if converted is None:
@@ -69,6 +71,9 @@ def upgraded(step: Step, group: ClassicGroup, records: list[StateRecord]) -> Con
         made.put_member(converted)
         owned = converted.current.assigned
         made.put_target(member.member_id, {topic_id: tuple(sorted(owned[topic_id])) for topic_id in owned})
+        claims[member_id] = by_id(offered.owned_partitions, catalog)
+    for member_id, claimed in claims.items():
+        _hold(made, made.members[member_id], claimed)
     made.metadata_hash = metadata_hash(made.subscribed_topics(), catalog)
     # The order of Kafka's tables: it decides who leads the group if it becomes a classic one again.
     group_id, members = group.group_id, [made.members[one] for one in timeline_order(made.members, made.most_members)]
@@ -129,7 +134,23 @@ def _refuse_parked(step: Step, group: ClassicGroup) -> None:
             step.answer(parked, sync_refused(error))
 
 
-def _member(member: Member, protocol: str, generation: int, catalog: TopicCatalog) -> ConsumerMember | None:
+def _hold(group: ConsumerGroup, member: ConsumerMember, claimed: dict[bytes, list[int]]) -> None:
+    """Partitions that a cooperative member said it owns, and that its last assignment lacks, are not free: it gives them up when it
+    joins again. Kafka 4.1 assigns them at once, so that they have two owners.
+    """
+    held = {
+        topic_id: frozenset(free)
+        for topic_id, partitions in claimed.items()
+        if (free := [partition for partition in partitions if group.owner_epoch(topic_id, partition) == NO_OWNER])
+    }
+    if held:
+        current = member.current._replace(state=MemberState.UNREVOKED_PARTITIONS, pending_revocation=held)
+        group.put_member(member._replace(current=current))
+
+
+def _member(
+    member: Member, offered: ConsumerProtocolSubscription, generation: int, catalog: TopicCatalog
+) -> ConsumerMember | None:
     """The same member of a consumer group; None if its assignment has user data, which no other assignor can keep.
 
     Raises DecodeError.
@@ -141,7 +162,6 @@ def _member(member: Member, protocol: str, generation: int, catalog: TopicCatalo
         if assignment.user_data:
             return None
         owned = by_id(assignment.assigned_partitions, catalog)
-    offered = decode_subscription(member.metadata(protocol))
     assigned = {
         topic_id: frozenset(owned[topic_id]) for topic_id in ids_order(list(owned), grown(_BUCKETS, len(owned)))
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from broker.protocol.errors import ErrorCode
@@ -15,6 +16,9 @@ class Accidents:
 
     def __init__(self) -> None:
         self._leaders: dict[str, str] = {}
+        self._claims: dict[
+            tuple[str, str], set[tuple[str, int]]
+        ] = {}  # what each classic member last said that it owns
 
     def refuse(self, step: Step, replies: list[dict[str, Any]], before: State, after: State) -> None:
         for reply in replies:
@@ -29,6 +33,32 @@ class Accidents:
                 raise Inconclusive("Kafka forgets an empty group")
         self._succession(replies, before, after)
         self._downgrade(before, after)
+        self._upgrade(before, after)
+        if step["api"] == "JoinGroup":
+            self._joined(step["request"], replies, before, after)
+
+    def _joined(self, request: dict[str, Any], replies: list[dict[str, Any]], before: State, after: State) -> None:
+        group = request["group_id"]
+        if request["protocols"] and request["protocols"][0]["metadata"].startswith("{"):
+            owned = json.loads(request["protocols"][0]["metadata"]).get("owned", {})
+            self._claims[group, request["member_id"]] = places(owned)
+        # Such a group goes back to the epoch before this request, which the answer does not name.
+        if before.get(group, {}).get("type") == "consumer" and after.get(group, {}).get("type") == "classic":
+            generations = [reply["response"].get("generation_id", -1) for reply in replies]
+            if any(generation > before[group]["epochs"][0] for generation in generations):
+                raise Inconclusive("the answer names an epoch that the group does not have")
+
+    def _upgrade(self, before: State, after: State) -> None:
+        """Kafka assigns what a classic member has not given up yet, if its last assignment lacks it."""
+        for group, state in after.items():
+            members = before[group]["members"]
+            if before[group]["type"] != "classic" or state["type"] != "consumer":
+                continue
+            assigned = set[tuple[str, int]]()
+            for member in members.values():
+                assigned |= places(json.loads(member["has"])["assigned"]) if member["has"].startswith("{") else set()
+            if any(self._claims.get((group, member_id), set()) - assigned for member_id in members):
+                raise Inconclusive("a classic member still owns partitions that it is to give up")
 
     def _downgrade(self, before: State, after: State) -> None:
         """The leader of a group that becomes classic is the first in a table that depends on all bits of the members' ids."""
@@ -57,3 +87,7 @@ class Accidents:
                 for group, state in after.items():
                     if answer["leader"] in state["members"]:
                         self._leaders[group] = answer["leader"]
+
+
+def places(owned: dict[str, list[int]]) -> set[tuple[str, int]]:
+    return {(topic, partition) for topic, partitions in owned.items() for partition in partitions}

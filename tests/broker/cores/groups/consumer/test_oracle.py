@@ -15,6 +15,11 @@ AFTER_A_RESTART = {
     # It judges again whether the subscriptions are all the same, as it has forgotten which topics it has seen.
     ("consumer", 31): 39,
 }
+# Steps at which a walk ends because Kafka does what it should not, by kind and seed.
+ACCIDENTS = {
+    # It assigns a partition that a classic member has not given up: its target was another one when the group became classic.
+    ("migration", 20): 30,
+}
 
 
 @pytest.mark.parametrize(
@@ -32,12 +37,14 @@ AFTER_A_RESTART = {
 def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk(kind: str, walks: int, steps: int) -> None:
     header, recorded = read(recording(kind))
     assert (len(recorded), sum(len(walk["steps"]) for walk in recorded)) == (walks, steps)
-    different = [found for walk in recorded for found in play_walk(walk, settings_of(header))]
-    assert not different, "\n".join(map(str, different[:5]))
+    different = [(walk["seed"], found) for walk in recorded for found in play_walk(walk, settings_of(header))]
+    unknown = [str(found) for seed, found in different if f"step {ACCIDENTS.get((kind, seed))} " not in found.where]
+    assert not unknown, "\n".join(unknown[:5])
+    assert {(kind, seed) for seed, _ in different} == {key for key in ACCIDENTS if key[0] == kind}
 
 
 @pytest.mark.parametrize(
-    ("kind", "crashes"), [("consumer", 499), ("max-size", 114), ("migration", 428), ("transactional", 266)]
+    ("kind", "crashes"), [("consumer", 499), ("max-size", 114), ("migration", 425), ("transactional", 266)]
 )
 def test_a_core_that_crashes_at_random_continues_as_kafka_did(kind: str, crashes: int) -> None:
     header, recorded = read(recording(kind))
@@ -45,7 +52,7 @@ def test_a_core_that_crashes_at_random_continues_as_kafka_did(kind: str, crashes
     for walk in recorded:
         player = RecoveringPlayer(walk, settings_of(header))
         where = [one.where for one in differences(walk, player)]
-        step = AFTER_A_RESTART.get((kind, walk["seed"]))
+        step = (AFTER_A_RESTART | ACCIDENTS).get((kind, walk["seed"]))
         assert [f"step {step} " in one for one in where] == [True] * len(where), where
         assert bool(where) == (step is not None)
         found += player.crashes

@@ -59,6 +59,30 @@ def test_the_group_keeps_generation_assignments_and_offsets_and_the_newcomer_sta
     assert one.generation == two.generation == newcomer.epoch
 
 
+def test_what_a_cooperative_member_has_not_given_up_yet_is_not_free(world: World) -> None:
+    names: dict[str, Any] = {"protocols": ("cooperative-sticky",), "is_cooperative": True}
+    one, two = Classic(world, "one", **names), Classic(world, "two", **names)
+    stable(one)
+    # Its assignment lacks two of its partitions, and it has not joined again without them.
+    for member in (two, two, one, one, two, two):
+        member.turn()
+    assert (one.owned, two.owned, one.must_join) == ({"orders": [0, 2]}, {}, True)
+    newcomer = Client(world, "new")
+    settle(newcomer, rounds=2)
+    world.start()
+    settle(newcomer, rounds=2)
+    current = found(world).members[one.member_id].current
+    assert (named(world, current.assigned), named(world, current.pending_revocation)) == (
+        {"orders": [0, 2]},
+        {"orders": [1, 3]},
+    )
+    assert (newcomer.names, one.beat()) == ({}, ErrorCode.REBALANCE_IN_PROGRESS)
+    for _ in range(4):
+        stable(one, two)
+        newcomer.beat()
+    assert sorted(one.owned["orders"] + two.owned["orders"] + newcomer.names["orders"]) == [0, 1, 2, 3]
+
+
 def test_the_history_shows_the_newcomer_as_the_cause(world: World) -> None:
     one = Classic(world, "one")
     stable(one)

@@ -109,6 +109,7 @@ sim: $(READY)  ## Run seeded simulations of groups, transactions, members and co
 	$(BIN)/python -m tests.harness.simulation.transactions --seeds $(SEEDS)
 	$(BIN)/python -m tests.harness.simulation.members --seeds $(SEEDS)
 	$(BIN)/python -m tests.harness.simulation.members.epochs --seeds $(SEEDS)
+	$(BIN)/python -m tests.harness.simulation.members.migration --seeds $(SEEDS) --events 800
 	$(BIN)/python -m tests.harness.simulation.consumer_groups --seeds $(SEEDS) --events 1000
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each

@@ -23,6 +23,7 @@ from tests.mutation.faults import Fault
 from tests.mutation.fetching_faults import FETCHING_FAULTS
 from tests.mutation.kgctl_faults import KGCTL_FAULTS
 from tests.mutation.membership_faults import MEMBERSHIP_FAULTS
+from tests.mutation.migration_faults import MIGRATION_FAULTS
 from tests.mutation.network_faults import NETWORK_FAULTS
 from tests.mutation.producer_faults import PRODUCER_FAULTS
 from tests.mutation.share_group_faults import SHARE_GROUP_FAULTS
@@ -37,6 +38,7 @@ FAULTS = (
     + CONSUMER_GROUP_FAULTS
     + SHARE_GROUP_FAULTS
     + CONSUMER_WORLD_FAULTS
+    + MIGRATION_FAULTS
     + EPOCH_MEMBERSHIP_FAULTS
     + FETCHING_FAULTS
     + MEMBERSHIP_FAULTS

@@ -59,16 +59,19 @@ class ConsumerGroupsJudge(Judge):
                 if member.current.state == MemberState.UNREVOKED_PARTITIONS:
                     self._unrevoked_ms[group_id, member_id] = member.current.member_epoch, self._started_ms
         for (life, member_id), epoch in self._learned.items():
-            group = self._consumer_groups().get(life.group_id)
-            if life != self._life(life.group_id):
-                continue
-            ensure(group is not None, f"{life} has ended without a tombstone")
-            assert group is not None
-            ensure(group.generation >= epoch, f"{life} is in epoch {group.generation}, but {member_id} knows {epoch}")
-            member = group.members.get(member_id)
-            if member is not None and member.current.member_epoch >= 0:
-                found = member.current.member_epoch
-                ensure(found >= epoch, f"{member_id} of {life} is in epoch {found}, but knows {epoch}")
+            if life == self._life(life.group_id):
+                self._check_recovered(life, member_id, epoch)
+
+    def _check_recovered(self, life: Life, member_id: str, epoch: int) -> None:
+        """The group is at least in the epoch that the member knows."""
+        group = self._world.broker.core.group(life.group_id)
+        ensure(group is not None, f"{life} has ended without a tombstone")
+        assert group is not None
+        ensure(group.generation >= epoch, f"{life} is in epoch {group.generation}, but {member_id} knows {epoch}")
+        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+        if member is not None and member.current.member_epoch >= 0:
+            found = member.current.member_epoch
+            ensure(found >= epoch, f"{member_id} of {life} is in epoch {found}, but knows {epoch}")
 
     # ---- requests and responses --------------------------------------------------------------------------------------
 
@@ -142,7 +145,8 @@ class ConsumerGroupsJudge(Judge):
     def after(self, request: Any, effects: Effects) -> None:
         super().after(request, effects)
         if isinstance(request, ConsumerGroupHeartbeatRequest):
-            self._note_beat(request, effects.replies[0].response)
+            # Before it, an upgrade refuses the parked requests of classic members.
+            self._note_beat(request, effects.replies[-1].response)
 
     def _note_beat(self, request: ConsumerGroupHeartbeatRequest, response: Any) -> None:
         """Note when the member was heard, and since when it has to give up partitions."""
@@ -176,22 +180,30 @@ class ConsumerGroupsJudge(Judge):
 
     def evicted(self, before: dict[str, dict[str, int]]) -> None:
         super().evicted(before)
-        broker, groups = self._world.broker, self._consumer_groups()
+        broker = self._world.broker
         for (group_id, member_id), member in self._before.items():
-            group = groups.get(group_id)
+            group: Any = broker.core.group(group_id)
             if group is not None and member_id in group.members:
                 continue
             self.evictions += 1
             self._expired[group_id, member_id] = self._world.disk.written
-            session_ms = broker.settings.group_consumer_session_timeout_ms
+            session_ms = self._session_ms(member)
             silent_ms = broker.now_ms - self._beats_ms.get((group_id, member_id), broker.now_ms - session_ms)
-            is_stuck = member.current.state == MemberState.UNREVOKED_PARTITIONS
-            is_stuck &= (REBALANCE, group_id, member_id) in self._due
-            _, since_ms = self._unrevoked_ms.get((group_id, member_id), (0, self._started_ms))
-            is_stuck &= broker.now_ms - since_ms >= member.subscription.rebalance_timeout_ms
             ensure(
-                silent_ms >= session_ms or is_stuck, f"{member_id} is removed {silent_ms} ms after its last heartbeat"
+                silent_ms >= session_ms or self._is_stuck(group_id, member),
+                f"{member_id} is removed {silent_ms} ms after its last heartbeat",
             )
+
+    def _session_ms(self, member: ConsumerMember) -> int:
+        return self._world.broker.settings.group_consumer_session_timeout_ms
+
+    def _is_stuck(self, group_id: str, member: ConsumerMember) -> bool:
+        """Whether it has had its rebalance timeout to give up partitions."""
+        key = group_id, member.member_id
+        if member.current.state != MemberState.UNREVOKED_PARTITIONS or (REBALANCE, *key) not in self._due:
+            return False
+        _, since_ms = self._unrevoked_ms.get(key, (0, self._started_ms))
+        return self._world.broker.now_ms - since_ms >= member.subscription.rebalance_timeout_ms
 
     # ---- everything --------------------------------------------------------------------------------------------------
 
@@ -218,7 +230,8 @@ class ConsumerGroupsJudge(Judge):
                 ensure(holder == member_id, f"{holder} and {member_id} shall own {place} of {group_id}")
             ensure(current.member_epoch <= group.assignment_epoch, f"{member_id} is ahead of {group_id}")
             ensure((SESSION, group_id, member_id) in deadlines, f"{member_id} of {group_id} has no session")
-            if current.state == MemberState.UNREVOKED_PARTITIONS and current.member_epoch >= 0:
+            is_asked = current.state == MemberState.UNREVOKED_PARTITIONS and member.subscription.classic is None
+            if is_asked and current.member_epoch >= 0:
                 ensure((REBALANCE, group_id, member_id) in deadlines, f"{member_id} may keep what it is to give up")
             if current.state == MemberState.STABLE and current.member_epoch == group.assignment_epoch:
                 target = group.targets.get(member_id, {})

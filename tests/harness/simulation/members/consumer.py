@@ -64,6 +64,9 @@ Application = Generator[Wait, None, None]
 class Member(RebalanceListener):
     """Has the face of the model consumer for the world: phase, member id, generation, owned partitions."""
 
+    # Errors of the coordinator after which the application polls on.
+    refusals: tuple[ErrorCode, ...] = (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNRELEASED_INSTANCE_ID)
+
     def __init__(self, world: MemberWorld, name: str, profile: MemberProfile) -> None:
         self._world = world
         self.name = name
@@ -310,8 +313,8 @@ class Member(RebalanceListener):
         if isinstance(error, FencedInstance):
             self._stop(Phase.FENCED)
             return False
-        refusals = (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNRELEASED_INSTANCE_ID)
-        ensure(isinstance(error, BrokerError) and error.code in refusals, f"{self.name} raises {error!r}")
+        is_known = isinstance(error, BrokerError) and error.code in self.refusals
+        ensure(is_known, f"{self.name} raises {error!r}")
         return True
 
     # ---- records -----------------------------------------------------------------------------------------------------

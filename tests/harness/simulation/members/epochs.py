@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.settings import GroupSettings
@@ -22,8 +22,7 @@ from tests.harness.simulation.members.world import MemberWorld
 from tests.harness.simulation.network import Link
 from tests.harness.simulation.world import Outcome
 
-if TYPE_CHECKING:
-    Place = tuple[bytes, int]
+Place = tuple[bytes, int]
 
 
 class EpochMember(Member):
@@ -147,7 +146,9 @@ class EpochsWorld(MemberWorld):
         if any(one.generation != group.assignment_epoch for one in consumers):
             return f"{group_id}: not all members are in epoch {group.assignment_epoch}"
         wanted = set[str]().union(*(one.subscribed for one in consumers))
-        expected = sorted(TopicPartition(topic, number) for topic in wanted for number in range(self.topics[topic]))
+        expected = sorted(
+            TopicPartition(topic, number) for topic in wanted for number in range(self.topics.get(topic, 0))
+        )
         owned = sorted(partition for one in consumers for partition in one.owned)
         for one in consumers:
             if not all(place.topic in one.subscribed for place in one.owned):

@@ -131,7 +131,9 @@ class MemberWorld(World):
         if any(one.generation != group.generation for one in alive):
             return f"{group_id}: not all members are in generation {group.generation}"
         wanted = {"orders", "more"} if any(one._wants_more for one in alive) else {"orders"}
-        expected = sorted(TopicPartition(topic, number) for topic in wanted for number in range(self.topics[topic]))
+        expected = sorted(
+            TopicPartition(topic, number) for topic in wanted for number in range(self.topics.get(topic, 0))
+        )
         owned = sorted(partition for one in alive for partition in one.owned)
         return "" if owned == expected else f"{group_id} owns {owned}, not {expected}"
 

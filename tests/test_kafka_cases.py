@@ -10,7 +10,7 @@ from tests.harness.kafka_cases import CollectedTests, names, table
 COUNTS = {
     "broker/cores/fetch_sessions": 25,
     "broker/cores/groups": 677,
-    "broker/cores/share": 226,
+    "broker/cores/share": 541,
     "broker/cores/telemetry": 36,
     "broker/cores/groups/assignors": 54,
     "broker/cores/groups/consumer": 116,

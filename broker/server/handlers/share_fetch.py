@@ -139,6 +139,7 @@ class _Read(NamedTuple):
     log: PartitionLog
     offset: int
     records: bytes | FileSlice
+    spots: list[_Spot]
 
 
 class _Reading:
@@ -209,7 +210,12 @@ class _Reading:
             if not may[topic.name]:
                 refused.append((asked.key, _refused(index, TOPIC_DENIED)))
                 continue
-            partition = shares.partition(self._group_id, topic_id, index, log)
+            try:
+                partition = shares.partition(self._group_id, topic_id, index, log)
+            except _UNREADABLE as error:
+                # It looks for the first record of a time.
+                refused.append((asked.key, _refused(index, _code_of(error))))
+                continue
             if isinstance(partition, Refusal):
                 refused.append((asked.key, _refused(index, partition.code, partition.message)))
                 continue
@@ -228,13 +234,9 @@ class _Reading:
             offset = partition.next_fetch_offset()
             try:
                 records = log.read(offset, max_bytes, at_least_one=not has_any, committed=self._committed)
-            except DamageError as error:
-                logger.error("%s", error)
-                refused.append((key, _refused(key.partition, ErrorCode.CORRUPT_MESSAGE)))
-                has_failed = True
-                continue
-            except OutOfDescriptors:
-                refused.append((key, _refused(key.partition, ErrorCode.KAFKA_STORAGE_ERROR)))
+                spots = list(_batches(records)) if records else []
+            except _UNREADABLE as error:
+                refused.append((key, _refused(key.partition, _code_of(error))))
                 has_failed = True
                 continue
             if records is None:
@@ -243,7 +245,7 @@ class _Reading:
                     refused.append((key, _row(key.partition)))
                     has_failed = True
                 continue
-            found.append(_Read(key, partition, log, offset, records))
+            found.append(_Read(key, partition, log, offset, records, spots))
             has_any = has_any or len(records) > 0
         return found, has_failed
 
@@ -253,13 +255,14 @@ class _Reading:
         room = request.max_records
         for each in read:
             row = _row(each.key.partition)
-            if len(each.records):
-                spots = list(_batches(each.records))
+            if each.spots:
                 wanted = Wanted(self._member_id, room, request.batch_size, deadline_ms)
                 aborted = _aborted(each) if self._committed else []
-                found = shares.acquire(each.partition, wanted, each.offset, [spot.batch for spot in spots], aborted)
+                found = shares.acquire(
+                    each.partition, wanted, each.offset, [spot.batch for spot in each.spots], aborted
+                )
                 if found:
-                    row.records = _cut(each.records, spots, found)
+                    row.records = _cut(each.records, each.spots, found)
                     row.acquired_records = [
                         ShareFetchResponse.AcquiredRecords(**acquired._asdict()) for acquired in found
                     ]
@@ -285,6 +288,16 @@ class _Reading:
         if self._request.share_session_epoch == FINAL_EPOCH:
             self._shares.close_session(SessionKey(self._group_id, self._member_id))
         self._exchange.answer(response)
+
+
+_UNREADABLE = DamageError, OutOfDescriptors
+
+
+def _code_of(error: DamageError | OutOfDescriptors) -> ErrorCode:
+    if isinstance(error, OutOfDescriptors):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    logger.error("%s", error)
+    return ErrorCode.CORRUPT_MESSAGE
 
 
 def _row(index: int) -> Row:

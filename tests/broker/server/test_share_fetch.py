@@ -490,3 +490,55 @@ def test_disabled_share_groups_have_no_sessions(running: RunningBroker, client: 
     assert client.ask(one.request()).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
     again = member(client, place)
     assert acquired(again, place) == [(1, 1, 1)]
+
+
+@pytest.mark.parametrize("size", [1000, 300_000])
+def test_a_damaged_record_is_an_error_of_its_partition_only(running: RunningBroker, size: int) -> None:
+    with running.client() as client:
+        places = [(create_topic(client, name).topic_id, 0) for name in ("damaged", "whole")]
+        for topic_id, _ in places:
+            begin_share_group(running, topic_id, start_offset=-1)
+        produce(client, "whole", b"fine")
+        produce(client, "damaged", b"x" * size, timestamp=1)
+    running.stop()
+    (path,) = (path for path in running.data_dir.rglob("*.log") if places[0][0].hex() in str(path))
+    with path.open("r+b") as segment:
+        segment.seek(path.stat().st_size // 2)
+        segment.write(b"y")
+    running.start()
+    for member_id, reset in (("m1", "by_duration:P36500D"), ("m2", "earliest")):
+        with running.client() as client:
+            configure(client, share_auto_offset_reset=reset)
+            found = ShareMember(client, "g", member_id, *places).fetch()
+            assert found[places[0]] == Fetched(ErrorCode.CORRUPT_MESSAGE, NONE, [], [])
+            assert found[places[1]].values == [b"fine"]
+    assert not running.broker.failed.done()
+
+
+def test_partitions_that_nobody_reads_cannot_be_acknowledged(client: WireClient, place: Place) -> None:
+    produce(client, "t", b"a")
+    one = ShareMember(client, "g", "m1")
+    one.fetch()
+    assert one.acknowledge({place: [(0, 0, [ACCEPT])]}) == {place: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_partitions_get_the_same_part_of_the_limit(running: RunningBroker, client: WireClient) -> None:
+    topic_id = create_topic(client, "t", partitions=3).topic_id
+    begin_share_group(running, topic_id, 3)
+    for index in range(3):
+        for _ in range(10):
+            produce(client, "t", b"x" * 932, partition=index)
+    one = ShareMember(client, "g", "m1", *((topic_id, index) for index in range(3)))
+    # A batch is about 1,000 bytes.
+    found = one.fetch(max_bytes=9_100)
+    assert [row.acquired for row in found.values()] == [[(0, 2, 1)]] * 3
+
+
+def test_groups_read_the_same_records(running: RunningBroker, client: WireClient, place: Place) -> None:
+    begin_share_group(running, place[0], group_id="h")
+    produce(client, "t", b"a", b"b")
+    one, two = member(client, place), ShareMember(client, "h", "m1", place)
+    for each in (one, two):
+        assert acquired(each, place) == [(0, 1, 1)]
+        assert each.acknowledge({place: [(0, 1, [ACCEPT])]}) == {place: NONE}
+        assert each.fetch() == {}

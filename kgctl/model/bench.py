@@ -35,7 +35,7 @@ class BenchRecords:
 
 @dataclass(frozen=True, slots=True)
 class BenchMembers:
-    """A group of `members`. `stable_s` is the time from the first JoinGroup until all members had their partitions, None if they never had.
+    """A group of `members`. `stable_s` is the time from the start until all members had their partitions, None if they never had.
 
     `rebalance_*` are seconds from the leave of a member, which joins again, until all members have their partitions;
     `heartbeat_*` milliseconds from a heartbeat to its answer. `cpu_s` is the CPU time of this process.
@@ -45,6 +45,7 @@ class BenchMembers:
     topic: str
     members: int
     partitions: int
+    group_protocol: str
     assignor: str
     stable_s: float | None
     generations: int

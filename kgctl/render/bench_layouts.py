@@ -27,6 +27,7 @@ BENCH_LAYOUTS: dict[str, Layout] = {
         BenchMembers,
         (
             Column("GROUP", "group", shown=Shown.WIDE, fit=Fit.SHORTEN),
+            Column("PROTOCOL", "group_protocol", 8, shown=Shown.WIDE),
             Column("MEMBERS", "members", 7),
             Column("STABLE-S", "stable_s", 8),
             Column("GENERATIONS", "generations", 11),

@@ -16,7 +16,7 @@ from kgctl.client.consumer.rebalance_listener import RebalanceListener
 from kgctl.client.consumer.settings import ConsumerSettings, settings_of
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, TimedOut
-from kgctl.client.net.tracing import Exchanged, Opened
+from kgctl.client.net.tracing import Exchanged, Opened, Trace
 from kgctl.commands.bench.latencies import Latencies
 from kgctl.commands.shared.interruption import Interruption
 from kgctl.model.topic_partition import TopicPartition
@@ -26,16 +26,21 @@ _STARTED_TOGETHER = 32
 _BETWEEN_STARTS_S = 0.02
 _SHOWN_EVERY_S = 0.2
 _CLOSE_S = 10.0
+_EPOCH_HEARTBEAT = "ConsumerGroupHeartbeat"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLoad:
-    """What to do: bring `members` together, let one leave and join again `rebalances` times, and watch for `seconds` in all."""
+    """What to do: bring `members` together, let one leave and join again `rebalances` times, and watch for `seconds` in all.
+
+    `protocol` is classic or consumer; for the latter, the broker decides `heartbeat_s` and `session_s`.
+    """
 
     topic: str
     group: str
     members: int
     partitions: int
+    protocol: str
     assignor: str
     rebalances: int
     seconds: float
@@ -58,7 +63,7 @@ class GroupFigures:
 
     def note_request(self, one: Opened | Exchanged) -> None:
         """A trace of what the members send."""
-        if isinstance(one, Exchanged) and one.api == "Heartbeat":
+        if isinstance(one, Exchanged) and one.api in ("Heartbeat", _EPOCH_HEARTBEAT):
             if one.ms is None:
                 self.heartbeats_failed += 1
             else:
@@ -99,10 +104,13 @@ _NOWHERE = (-1, 0)
 
 
 class _Member(RebalanceListener):
-    def __init__(self, consumer: AsyncConsumer, topic: str, board: _Board) -> None:
-        self._consumer, self._topic, self._board = consumer, topic, board
+    def __init__(
+        self, connection: ConnectionSettings, settings: ConsumerSettings, trace: Trace, topic: str, board: _Board
+    ) -> None:
+        self._trace, self._topic, self._board = trace, topic, board
         self._place = _NOWHERE
-        self._leaves = self._is_over = False
+        self._leaves = self._is_over = self._may_have_epoch = False
+        self._consumer = AsyncConsumer.connect(replace(connection, trace=self._note), settings)
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
         # The measurement is about the group, not about fetches.
@@ -130,6 +138,9 @@ class _Member(RebalanceListener):
             while not self._is_over:
                 with contextlib.suppress(WakeupError):
                     await self._poll()
+                if self._may_have_epoch:
+                    self._may_have_epoch = False
+                    self._note_epoch()
         finally:
             with contextlib.suppress(KgctlError):
                 await self._consumer.close(_CLOSE_S)
@@ -146,6 +157,17 @@ class _Member(RebalanceListener):
             if not error.retriable:
                 raise
 
+    def _note(self, one: Opened | Exchanged) -> None:
+        """An epoch that leaves the assignment as it is calls no listener: see after each heartbeat of the consumer protocol."""
+        self._trace(one)
+        if isinstance(one, Exchanged) and one.api == _EPOCH_HEARTBEAT:
+            self._may_have_epoch = True
+            self._consumer.wakeup()
+
+    def _note_epoch(self) -> None:
+        epoch = self._consumer.group_metadata().generation_id
+        self._move((epoch, len(self._consumer.assignment())) if epoch > 0 else _NOWHERE)
+
     def _move(self, place: tuple[int, int]) -> None:
         before, self._place = self._place, place
         self._board.move(before, place)
@@ -160,7 +182,7 @@ class GroupRun:
         self._load, self._interruption, self._show = load, interruption, show
         self.figures = GroupFigures()
         self._settings = _settings(connection, load)
-        self._connection = replace(connection, trace=self._traced(connection))
+        self._connection, self._trace = connection, self._traced(connection)
         self._began = 0.0
         self._tasks: list[asyncio.Task[None]] = []
         self._members: list[_Member] = []
@@ -198,8 +220,7 @@ class GroupRun:
         for number in range(self._load.members):
             if self._interruption.requested:
                 return
-            consumer = AsyncConsumer.connect(self._connection, self._settings)
-            member = _Member(consumer, self._load.topic, self._board)
+            member = _Member(self._connection, self._settings, self._trace, self._load.topic, self._board)
             self._members.append(member)
             self._tasks.append(asyncio.create_task(member.run(), name=f"member {number + 1}"))
             if number % _STARTED_TOGETHER == _STARTED_TOGETHER - 1:
@@ -246,7 +267,7 @@ class GroupRun:
             member.end()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _traced(self, connection: ConnectionSettings) -> Callable[[Opened | Exchanged], None]:
+    def _traced(self, connection: ConnectionSettings) -> Trace:
         given, note = connection.trace, self.figures.note_request
         if given is None:
             return note
@@ -259,14 +280,18 @@ class GroupRun:
 
 
 def _settings(connection: ConnectionSettings, load: GroupLoad) -> ConsumerSettings:
-    options = {
+    options: dict[str, object] = {
         "group_id": load.group,
+        "group_protocol": load.protocol,
         "enable_auto_commit": False,
         "auto_offset_reset": "latest",
-        "partition_assignment_strategy": [load.assignor],
-        "heartbeat_interval_ms": round(load.heartbeat_s * 1000),
-        "session_timeout_ms": round(load.session_s * 1000),
     }
+    if load.protocol == "consumer":
+        options["group_remote_assignor"] = load.assignor
+    else:
+        options["partition_assignment_strategy"] = [load.assignor]
+        options["heartbeat_interval_ms"] = round(load.heartbeat_s * 1000)
+        options["session_timeout_ms"] = round(load.session_s * 1000)
     settings = settings_of(from_keywords("consumer", options))
     network = replace(settings.network, client_id=connection.client_id, read_only=connection.read_only)
     return replace(settings, network=network)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgctl.commands.bench.options import Keep, Partitions, Replicas, TopicName
+from kgctl.commands.records.consume_options import GroupProtocol
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -24,7 +25,10 @@ EPILOG = examples(
     "kgctl bench members",
     "kgctl bench members --count 1000 --partitions 500 --duration 60",
     "kgctl bench members --assignor cooperative-sticky --rebalances 10 -o json",
+    "kgctl bench members --group-protocol consumer",
 )
+_DEFAULT_ASSIGNORS = {GroupProtocol.CLASSIC: "range", GroupProtocol.CONSUMER: "uniform"}
+_HEARTBEAT_INTERVAL, _SESSION_TIMEOUT = 3.0, 45.0
 
 
 @shows("bench-members")
@@ -41,21 +45,42 @@ def members(
         int,
         typer.Option("--rebalances", min=0, max=1000, metavar="N", help="How often a member leaves and joins again."),
     ] = 3,
+    group_protocol: Annotated[
+        GroupProtocol,
+        typer.Option(
+            "--group-protocol",
+            metavar="classic|consumer",
+            help="Who assigns the partitions: a member (classic), or the broker (consumer, KIP-848).",
+        ),
+    ] = GroupProtocol.CLASSIC,
     assignor: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--assignor",
             metavar="NAME|MODULE:NAME",
             callback=not_empty,
-            help="range, roundrobin, sticky, cooperative-sticky, or one of a Python module.",
+            help="range, roundrobin, sticky, cooperative-sticky, or one of a Python module. [default: range] With"
+            " --group-protocol consumer, one of the broker's: uniform, range. [default: uniform]",
         ),
-    ] = "range",
+    ] = None,
     heartbeat_interval: Annotated[
-        float, typer.Option("--heartbeat-interval", min=0.01, metavar="SECONDS", help="Time between heartbeats.")
-    ] = 3.0,
+        float | None,
+        typer.Option(
+            "--heartbeat-interval",
+            min=0.01,
+            metavar="SECONDS",
+            help="Time between heartbeats; the broker's choice with --group-protocol consumer. [default: 3]",
+        ),
+    ] = None,
     session_timeout: Annotated[
-        float, typer.Option("--session-timeout", min=0.1, metavar="SECONDS", help="When a silent member is evicted.")
-    ] = 45.0,
+        float | None,
+        typer.Option(
+            "--session-timeout",
+            min=0.1,
+            metavar="SECONDS",
+            help="When a silent member is evicted; the broker's choice with --group-protocol consumer. [default: 45]",
+        ),
+    ] = None,
     stable_within: Annotated[
         float, typer.Option("--stable-within", min=0.1, metavar="SECONDS", help="Time limit for each rebalance.")
     ] = 120.0,
@@ -72,7 +97,8 @@ def members(
 
     STABLE-S: from the start until all members are in one generation and all partitions have an owner. P50-S and MAX-S: from
     the moment in which a member leaves, and joins again, until that holds again; the others notice it by
-    their heartbeats. GENERATIONS are all that any member has seen. P99-MS is the time until a heartbeat is answered.
+    their heartbeats. GENERATIONS are all that any member has seen. P99-MS is the time until a heartbeat is answered. With
+    --group-protocol consumer, the generation of a member is its member epoch.
 
     After Ctrl-C the command shows what was measured until then, and the exit code is 130. The exit code is 3 if the
     members do not come together in time.
@@ -82,8 +108,7 @@ def members(
     from kgctl.commands.bench.run import measuring
 
     only_one({"--topic": topic, "--keep": keep})
-    if heartbeat_interval >= session_timeout:
-        raise typer.BadParameter("must be below --session-timeout.", param_hint="'--heartbeat-interval'")
+    _check_times(group_protocol, heartbeat_interval, session_timeout)
     _allow_connections(count)
     connection = settings(ctx).connection()
     wanted = BenchTopic(topic, True, keep, partitions, replicas)
@@ -93,11 +118,12 @@ def members(
             group=fresh_name(),
             members=count,
             partitions=run.partition_count(connection, name),
-            assignor=assignor,
+            protocol=group_protocol.value,
+            assignor=assignor or _DEFAULT_ASSIGNORS[group_protocol],
             rebalances=rebalances,
             seconds=duration,
-            heartbeat_s=heartbeat_interval,
-            session_s=session_timeout,
+            heartbeat_s=heartbeat_interval or _HEARTBEAT_INTERVAL,
+            session_s=session_timeout or _SESSION_TIMEOUT,
             stable_within_s=stable_within,
         )
         group = GroupRun(connection, load, run.interruption, run.show)
@@ -110,6 +136,20 @@ def members(
 
             run.row = _row(load, group.figures, is_complete=not run.interruption.requested)
             remove_group(connection, load.group, run.note)
+
+
+def _check_times(protocol: GroupProtocol, heartbeat_interval: float | None, session_timeout: float | None) -> None:
+    """BadParameter for what cannot be meant."""
+    if protocol is GroupProtocol.CONSUMER:
+        for option, value in (("heartbeat-interval", heartbeat_interval), ("session-timeout", session_timeout)):
+            if value is not None:
+                config = f"consumer.{option.replace('-', '.')}.ms"
+                raise typer.BadParameter(
+                    f"the broker decides it with --group-protocol consumer (group.{config}).",
+                    param_hint=f"'--{option}'",
+                )
+    if (heartbeat_interval or _HEARTBEAT_INTERVAL) >= (session_timeout or _SESSION_TIMEOUT):
+        raise typer.BadParameter("must be below --session-timeout.", param_hint="'--heartbeat-interval'")
 
 
 def _allow_connections(members: int) -> None:
@@ -140,6 +180,7 @@ def _row(load: GroupLoad, figures: GroupFigures, *, is_complete: bool) -> BenchM
         topic=load.topic,
         members=load.members,
         partitions=load.partitions,
+        group_protocol=load.protocol,
         assignor=load.assignor,
         stable_s=None if figures.stable_s is None else round(figures.stable_s, 3),
         generations=len(figures.generations),

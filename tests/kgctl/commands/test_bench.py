@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from broker.local import LocalBroker
 from kgctl.commands.bench.latencies import Latencies
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, fill
@@ -106,6 +107,17 @@ def test_cooperative_members_become_stable(kgctl: Kgctl) -> None:
     assert (row["rebalances"], row["assignor"]) == (1, "cooperative-sticky")
 
 
+def test_members_of_the_consumer_protocol_are_together_in_an_epoch() -> None:
+    """A member without partitions too, which hears of a new epoch only by its heartbeats."""
+    interval = {"group.consumer.min.heartbeat.interval.ms": "100", "group.consumer.heartbeat.interval.ms": "100"}
+    words = ("--count", 3, "--partitions", 2, "--duration", 0, "--rebalances", 1, "--group-protocol", "consumer")
+    with LocalBroker(config=interval) as broker:
+        (row,) = Kgctl(broker.bootstrap_servers).rows("bench", "members", *words)
+    assert (row["group_protocol"], row["assignor"], row["rebalances"]) == ("consumer", "uniform", 1)
+    assert row["generations"] >= 2
+    assert (row["heartbeats"] > 3, row["heartbeats_failed"]) == (True, 0)
+
+
 @pytest.mark.parametrize(
     ("verb", "words"),
     [
@@ -133,6 +145,7 @@ def test_the_table_fits_eighty_columns(kgctl: Kgctl, verb: str, words: tuple[obj
         ("members --count 1001", "1001 is not in the range"),
         ("members --heartbeat-interval 50", "must be below --session-timeout"),
         ("members --assignor nothing", "nothing"),
+        ("members --group-protocol consumer --session-timeout 9", "the broker decides it"),
     ],
 )
 def test_what_cannot_be_measured_is_an_error(kgctl: Kgctl, words: str, reason: str) -> None:

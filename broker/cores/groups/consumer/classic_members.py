@@ -30,6 +30,7 @@ from broker.cores.groups.group import Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import ClassicProtocols, MemberRecord
 from broker.cores.groups.step import Step
+from broker.cores.groups.subscriptions import check_size
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_subscription
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -114,9 +115,11 @@ def _subscription(offer: Offer) -> ConsumerProtocolSubscription:
     if sum(len(metadata) for _, metadata in offer.protocols) > RECORD_BYTES:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "The protocols are too large to be stored.")
     try:
-        return decode_subscription(offer.protocols[0][1])
+        subscription = decode_subscription(offer.protocols[0][1])
     except DecodeError:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "The embedded consumer protocol is malformed.") from None
+    check_size(subscription.topics)
+    return subscription
 
 
 def _updated(

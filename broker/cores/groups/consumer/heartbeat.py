@@ -26,6 +26,7 @@ from broker.cores.groups.consumer.upgrade import settle
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import MemberRecord, Owned, Subscription
 from broker.cores.groups.step import Step
+from broker.cores.groups.subscriptions import check_size
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -157,7 +158,9 @@ def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest)
 
 
 def _subscription(step: Step, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Subscription:
+    """Raises Refused."""
     before, names, regex = member.subscription, request.subscribed_topic_names, request.subscribed_topic_regex
+    check_size(names or ())
     return before._replace(
         instance_id=before.instance_id if request.instance_id is None else request.instance_id,
         rack_id=before.rack_id if request.rack_id is None else request.rack_id,

@@ -42,6 +42,7 @@ class ShareGroup(Group):
         "_partitions",
         "_targets",
         "assignment_epoch",
+        "complete_version",
         "is_rebalancing",
         "members",
         "metadata_hash",
@@ -66,6 +67,7 @@ class ShareGroup(Group):
         self._has_unassigned: bool | None = None
         # soft
         self.seen_version: int | None = None  # of the topics, when the metadata hash was computed
+        self.complete_version: int | None = None  # of the topics, if all their subscribed partitions have state
         self.is_rebalancing = False  # an event has reported that a rebalance started, and none that it ended
         self.owners_reported: dict[tuple[bytes, int], frozenset[str]] | None = None  # in the last event STABLE
 
@@ -129,6 +131,8 @@ class ShareGroup(Group):
         before = self.members.get(member.member_id)
         if before is not None:
             count(self.named, before.subscription.topic_names, -1)
+        if before is None or before.subscription.topic_names != member.subscription.topic_names:
+            self.complete_version = None
         self.members[member.member_id] = member
         self.most_members = max(self.most_members, len(self.members))
         count(self.named, member.subscription.topic_names, 1)
@@ -146,7 +150,7 @@ class ShareGroup(Group):
             self._targets[member_id] = target
 
     def put_partitions(self, partitions: StatePartitions | None) -> None:
-        self._has_unassigned = None
+        self._has_unassigned = self.complete_version = None
         self._partitions = partitions
 
     # ---- offsets and deletion ------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from broker.cores.groups.share.member import STABLE, ShareMember, new_member
 from broker.cores.groups.share.partitions import initialize_missing
 from broker.cores.groups.share.target import new_target
 from broker.cores.groups.step import Step
+from broker.cores.groups.subscriptions import check_size
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
@@ -72,10 +73,12 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     has_other_topics = updated.subscription.topic_names != member.subscription.topic_names
 
     catalog = step.coordinator.topics
-    named = group.subscriptions_with(updated, member)
     epoch, version = group.generation, catalog.version
     has_unassigned = group.has_unassigned_partitions()
     is_bumped = has_other_topics or has_unassigned
+    # Nearly all heartbeats change nothing.
+    may_change = is_bumped or group.seen_version != version or group.complete_version != version
+    named = group.subscriptions_with(updated, member) if may_change else group.named
     if is_bumped or group.seen_version != version:
         hashed = metadata_hash(named, catalog)
         if is_bumped or hashed != group.metadata_hash:
@@ -107,7 +110,8 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     has_changed = has_other_topics or any(isinstance(record, ShareTargetRecord) for record in records)
     reason = _UNASSIGNED if has_unassigned and not has_other_topics else ""
     report(step, stored, generation, has_changed=has_changed, has_other_topics=has_other_topics, reason=reason)
-    initialize_missing(step, stored, named)
+    if stored.complete_version != version:
+        initialize_missing(step, stored, named)
     return _answer(step, request, member, updated)
 
 
@@ -157,7 +161,9 @@ def _find_member(group: ShareGroup, request: ShareGroupHeartbeatRequest) -> Shar
 
 
 def _updated(step: Step, member: ShareMember, request: ShareGroupHeartbeatRequest) -> ShareMember:
+    """Raises Refused."""
     before, names = member.subscription, request.subscribed_topic_names
+    check_size(names or ())
     return member._replace(
         subscription=before._replace(
             rack_id=before.rack_id if request.rack_id is None else request.rack_id,

@@ -6,7 +6,7 @@ are one process; the same records are stored, in one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from broker.cores.groups.assignors.java_order import (
     copied_capacity,
@@ -27,21 +27,25 @@ _UNKNOWN = "<UNKNOWN>"  # Kafka's name of a deleted topic
 StartOffsets = Mapping[bytes, Mapping[int, int]]  # by topic id and partition
 
 
-def initialize_missing(step: Step, group: ShareGroup, topics: Iterable[str]) -> None:
-    """Give state to the partitions of these topics that have none. They start where share.auto.offset.reset says."""
+def initialize_missing(step: Step, group: ShareGroup, topics: Collection[str]) -> None:
+    """Give state to the partitions of the subscribed topics that have none. They start where share.auto.offset.reset says."""
     catalog = step.coordinator.topics
     initialized = group.partitions.initialized
-    missing = {}
-    # Kafka's map puts a key before the others of its bucket.
-    for topic in reversed(map_order(topics)):
+    missing: dict[str, tuple[bytes, dict[int, int]]] = {}
+    for topic in topics:
         topic_id, count = catalog.topic_id(topic), catalog.partition_count(topic)
         if topic_id is None or count is None:
             continue
-        known = frozenset(initialized[topic_id].partitions) if topic_id in initialized else ()
+        known = initialized[topic_id].partitions if topic_id in initialized else ()
         if len(known) < count:
-            missing[topic_id] = {number: NO_START_OFFSET for number in range(count) if number not in known}
+            numbers = set(range(count)).difference(known)
+            missing[topic] = topic_id, dict.fromkeys(sorted(numbers), NO_START_OFFSET)
     if missing:
-        initialize(step, group, missing)
+        # Kafka's map puts a key before the others of its bucket.
+        ordered = reversed(map_order(topics))
+        initialize(step, group, dict(missing[topic] for topic in ordered if topic in missing))
+    else:
+        group.complete_version = catalog.version
 
 
 def initialize(step: Step, group: ShareGroup, starts: StartOffsets) -> ErrorCode:

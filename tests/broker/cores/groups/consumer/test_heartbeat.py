@@ -66,6 +66,16 @@ def test_an_unknown_assignor_is_refused(world: World) -> None:
     assert answer.error_message == "ServerAssignor sticky is not supported. Supported assignors: uniform, range."
 
 
+def test_a_subscription_that_is_too_large_to_be_stored_is_refused(world: World) -> None:
+    topics = [f"{'t' * 240}-{number}" for number in range(5_000)]
+    refused = world.answer(beat("m", 0, subscribed_topic_names=topics), V)
+    assert (refused.error_code, refused.error_message) == (
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        "The subscription is too large to be stored.",
+    )
+    assert world.core.group("g") is None
+
+
 def test_a_group_must_exist_unless_a_member_joins(world: World) -> None:
     answers = [world.answer(beat("a", epoch), V) for epoch in (5, -1)]
     assert [answer.error_code for answer in answers] == [NO_GROUP] * 2

@@ -39,6 +39,34 @@ def test_invalid_requests_are_refused(request_: Any, message: str) -> None:
     assert world.core.group("g") is None
 
 
+def test_a_subscription_that_is_too_large_to_be_stored_is_refused() -> None:
+    world = World()
+    answer = world.answer(beat("m", 0, *(f"{'t' * 240}-{n}" for n in range(5_000))), V)
+    assert (answer.error_code, answer.error_message) == (
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        "The subscription is too large to be stored.",
+    )
+    assert world.core.group("g") is None
+
+
+def test_a_heartbeat_that_changes_nothing_does_not_go_through_the_topics() -> None:
+    class Watched(World):
+        asked = 0
+
+        def partition_count(self, topic: str) -> int | None:
+            self.asked += 1
+            return super().partition_count(topic)
+
+    world = Watched()
+    member = Client(world, "m", ("orders", "missing"))
+    settle(member)
+    asked = world.asked
+    assert (member.beat().error_code, world.asked) == (0, asked)
+    world.topics, world.changes = {**world.topics, "missing": 1}, world.changes + 1
+    settle(member)
+    assert "missing" in member.names
+
+
 def test_records_are_those_of_kafka_in_its_order() -> None:
     world = World()
     first, second = Client(world, "m1"), Client(world, "m2")

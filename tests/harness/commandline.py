@@ -5,6 +5,7 @@ Also what commands look at: topics with records, groups with members, open trans
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import typer.testing
 from confluent_kafka import KafkaException, Producer
 from typer.testing import CliRunner, Result
 
@@ -31,6 +33,9 @@ from kgctl.client.net.errors import BrokerError
 from kgctl.model.topic_partition import TopicPartition
 from tests.harness.clusters import fresh
 from tests.harness.group_answers import assignment
+
+# As in a process of its own, the command line is built once.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -66,8 +67,9 @@ def verbs_of(command: Any) -> dict[str, Any]:
     return found
 
 
+@functools.cache
 def load_entry(name: str, entry: Entry) -> Any:
-    """The command at this entry, with the options that every command has.
+    """The command at this entry, with the options that every command has. It is built once in a process.
 
     The module of a function may add examples or exit codes to its help in `EPILOG`, and settings of Click's parser in
     `PARSING`.

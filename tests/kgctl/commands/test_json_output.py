@@ -115,7 +115,9 @@ def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, k
             # A list of all topics or groups has those of other tests, too.
             answer["rows"] = answer["rows"][:MOST_ROWS]
             schema.validate(answer)
-            ANY.validate(answer)
+        # No other kind's schema fits; that takes long, and one row decides it.
+        answer["rows"] = answer["rows"][:1]
+        ANY.validate(answer)
 
 
 ANY = Draft202012Validator(json.loads(Kgctl()("schema", "--all").stdout))

@@ -371,6 +371,8 @@ class PlanDialog(ModalScreen[bool]):
         if self.stage is Stage.CHANGING:
             self.notify(UNDER_WAY, severity="warning", markup=False)
             return
+        # A plan that arrives while the dialog disappears has no place to be shown.
+        self.workers.cancel_group(self, "plan")
         self.dismiss(self.was_changed)
 
     def blocks_quit(self) -> bool:

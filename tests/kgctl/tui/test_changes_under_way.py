@@ -86,3 +86,29 @@ def test_a_refused_change_changes_nothing() -> None:
         assert (dialog.stage, dialog.was_changed) == (Stage.PLANNED, False)
 
     removing(BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {GROUP!r}"), play)
+
+
+class AnswersTheClosed(PreparedFeed):
+    """Answers a dialog when its widgets have gone."""
+
+    def __init__(self) -> None:
+        super().__init__([None], {GROUP: [snapshot()]})
+        self.dialog: PlanDialog | None = None
+
+    async def ask(self, question: Callable[[Admin], T]) -> T:
+        await until(lambda: self.dialog is not None and not self.dialog.query("#plan"))
+        return cast(T, PLAN)
+
+
+def test_a_plan_that_arrives_while_its_dialog_disappears_is_dropped() -> None:
+    async def run() -> None:
+        feed = AnswersTheClosed()
+        async with opened(feed, GROUP) as scene:
+            await scene.press("x")
+            assert isinstance(scene.app.screen, PlanDialog)
+            feed.dialog = scene.app.screen
+            await scene.press("escape")
+            await until(lambda: scene.app.screen is scene.screen)
+            await scene.press("j")
+
+    asyncio.run(run())

@@ -15,6 +15,7 @@ from kgctl.tui.screens.help import HelpScreen
 from kgctl.tui.screens.polled import PolledScreen
 from kgctl.tui.themes import CONTRAST
 from kgctl.tui.widgets.frame.header import Header
+from tests.kgctl.tui.quick_textual import differences
 from tests.kgctl.tui.waiting import until
 
 
@@ -41,6 +42,7 @@ def test_every_screen_in_ascii_high_contrast_and_without_colours(
                 await until(lambda screen=screen: screen.polling.last is not None or screen.polling.freshness.error)
                 await pilot.pause()
                 assert text_of(app).isascii(), place.name
+                assert not differences(app), place.name
                 assert (place.name in screen.query_one(Header).text) is (place.make is not None)
                 await pilot.press("F")
                 frozen = screen.polling.last is not None
@@ -52,6 +54,7 @@ def test_every_screen_in_ascii_high_contrast_and_without_colours(
                     assert isinstance(app.screen, kind), place.name
                     await pilot.pause()
                     assert text_of(app).isascii(), (place.name, key)
+                    assert not differences(app), (place.name, key)
                     await pilot.press("escape")
                     assert app.screen is screen
                 await pilot.press("y")

@@ -140,6 +140,7 @@ def test_a_filter_selects_by_topic_member_and_lag() -> None:
     at_a_panel(play)
 
 
+@pytest.mark.usefixtures("every_render")
 def test_a_refresh_keeps_the_cursor_on_its_partition_and_an_unchanged_one_redraws_nothing() -> None:
     async def play(scene: Scene) -> None:
         await scene.press("j")

@@ -35,6 +35,8 @@ from tests.harness.commandline import Kgctl
 from tests.harness.troubled_consumer import HEALTHY, NEVER, POISON, SLOW
 from tests.kgctl.tui.dialogs import cluster_feed
 
+# The dashboard runs in a thread of its own.
+pytestmark = pytest.mark.usefixtures("every_render")
 ROOT = Path(__file__).resolve().parents[3]
 # A verdict takes seconds instead of minutes, and an abandoned group is unused at once.
 LIMITS = Limits(stalled_s=2.0, growth_span_s=3.0, growth_s=1.0, behind_s=30.0, unused_s=0.5, hold_s=0.5)

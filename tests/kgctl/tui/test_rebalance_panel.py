@@ -263,6 +263,7 @@ def test_a_refresh_keeps_view_folding_and_scroll_position() -> None:
     at_a_panel(play, many)
 
 
+@pytest.mark.usefixtures("every_render")
 def test_an_unchanged_refresh_redraws_nothing() -> None:
     async def play(scene: Scene) -> None:
         await scene.show(dict(AFTER), dict(BEFORE), names=dict(NAMES))

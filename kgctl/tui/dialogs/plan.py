@@ -371,8 +371,7 @@ class PlanDialog(ModalScreen[bool]):
         if self.stage is Stage.CHANGING:
             self.notify(UNDER_WAY, severity="warning", markup=False)
             return
-        # A plan that arrives while the dialog disappears has no place to be shown.
-        self.workers.cancel_group(self, "plan")
+        self.workers.cancel_group(self, "plan")  # its rows would have no place
         self.dismiss(self.was_changed)
 
     def blocks_quit(self) -> bool:
@@ -387,8 +386,7 @@ class PlanDialog(ModalScreen[bool]):
         self.plan_again(0.0)
 
     def action_copy(self) -> None:
-        line = self.command()
-        if line:
+        if line := self.command():
             self.app.copy_to_clipboard(line)
             self.notify("Copied the command to the terminal's clipboard.", markup=False)
 

@@ -42,9 +42,12 @@ class CorePlayer:
     def __init__(self, settings: GroupSettings) -> None:
         self.topics = Topics()
         self.now_ms, self._ticket = 1_000, 0
-        share_state = MemoryShareState()
-        self.core = Coordinator(settings, lambda: "unexpected", self.topics, no_configs, lambda: share_state)
+        self._settings, self._share_state = settings, MemoryShareState()
+        self.core = self._new_core()
         self.core.resume(self.now_ms, WALL_MS)
+
+    def _new_core(self) -> Coordinator:
+        return Coordinator(self._settings, lambda: "unexpected", self.topics, no_configs, lambda: self._share_state)
 
     def play(self, step: Step) -> tuple[Any, list[Any]]:
         """The answer, and the records that were stored."""
@@ -78,7 +81,11 @@ class CorePlayer:
         self.now_ms = until_ms
         return records
 
+    def _keep(self, records: list[StateRecord]) -> None:
+        """What the coordinator stores. A player that recovers keeps it."""
+
     def _rows(self, records: list[StateRecord]) -> Iterator[Any]:
+        self._keep(records)
         for record in records:
             if isinstance(record, TopicRemoval | GroupRemoval | GenerationFloor):
                 continue
@@ -100,7 +107,10 @@ def _content(records: list[Any]) -> list[Any]:
 
 def play_walk(walk: Walk) -> list[Difference]:
     """The differences of the first step that has any."""
-    player = CorePlayer(settings_of(walk))
+    return differences(walk, CorePlayer(settings_of(walk)))
+
+
+def differences(walk: Walk, player: CorePlayer) -> list[Difference]:
     for place, step in enumerate(walk["steps"]):
         answer, records = player.play(step)
         found = (("answer", step["answer"], answer), ("records", _content(step["records"]), _content(records)))

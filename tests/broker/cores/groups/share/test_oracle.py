@@ -6,15 +6,25 @@ from collections import Counter
 
 from broker.protocol.api_keys import APIS
 from tests.harness.oracle.share.files import RECORDING, TIMED, read
-from tests.harness.oracle.share.on_core import play_walk
+from tests.harness.oracle.share.on_core import differences, play_walk
+from tests.harness.oracle.share.recovery import RecoveringPlayer
 from tests.harness.oracle.share.scenarios import SCENARIOS
 
 WALKS = read(RECORDING)
 
 
 def test_the_core_answers_and_stores_what_kafka_did_in_every_recorded_walk() -> None:
-    differences = [difference for walk in WALKS for difference in play_walk(walk)]
-    assert not differences, "\n".join(map(str, differences[:5]))
+    found = [difference for walk in WALKS for difference in play_walk(walk)]
+    assert not found, "\n".join(map(str, found[:5]))
+
+
+def test_a_core_that_crashes_at_random_continues_as_kafka_did() -> None:
+    crashes = 0
+    for walk in WALKS:
+        player = RecoveringPlayer(walk)
+        assert not differences(walk, player)
+        crashes += player.crashes
+    assert crashes == 429
 
 
 def test_sessions_end_as_in_kafka_in_every_recorded_scenario() -> None:

@@ -29,7 +29,7 @@ def _record(options: argparse.Namespace) -> int:
 
 def _scenarios(options: argparse.Namespace) -> int:
     with ReferenceKafka(SETTINGS) as kafka:
-        write(options.file, scenarios.record(address_of(kafka.bootstrap_servers)), SETTINGS)
+        write(options.file, scenarios.record(address_of(kafka.bootstrap_servers)))
     return 0
 
 

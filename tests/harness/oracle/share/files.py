@@ -1,8 +1,8 @@
 """Recordings of walks of share groups: a header, and a line for each walk.
 
-A walk has the topics that it creates with their ids: the assignor's results depend on them, so the core gets the same. Requests are
-the bytes that were sent; answers have their lists sorted, because Kafka orders them by hash tables; records are the bytes that
-`__consumer_offsets` got.
+A walk has the settings of its Kafka, and the topics that it creates with their ids: the assignor's results depend on them, so the core
+gets the same. Requests are the bytes that were sent; answers have their lists sorted, because Kafka orders them by hash tables; records
+are the bytes that `__consumer_offsets` got.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ Walk = dict[str, Any]
 Step = dict[str, Any]
 
 
-def write(path: Path, walks: list[Walk], settings: dict[str, str] | None = None) -> None:
-    header = {"format": FORMAT, "settings": settings or {}}
-    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (header, *walks))
+def write(path: Path, walks: list[Walk]) -> None:
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ({"format": FORMAT}, *walks))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(lines.encode(), preset=9))
 
 
 def read(path: Path) -> list[Walk]:
-    """The walks, each with the settings of its Kafka."""
     header, *walks = map(json.loads, lzma.decompress(path.read_bytes()).decode().splitlines())
     assert header["format"] == FORMAT, f"{path}: {header['format']}"
-    return [walk | {"settings": header.get("settings", {})} for walk in walks]
+    return walks
 
 
 def plain(value: Any, name: str = "") -> Any:

@@ -33,9 +33,6 @@ from tests.harness.running import until
 from tests.harness.wire_client import WireClient, newest
 
 OFFSETS_TOPIC = "__consumer_offsets"
-# How long a Kafka takes to tell its coordinators of a changed topic.
-TOPIC_S = 0.4
-QUIET_S = 0.03
 
 
 def enable_share_groups(client: WireClient) -> None:
@@ -45,6 +42,10 @@ def enable_share_groups(client: WireClient) -> None:
 
 class Recorder:
     """One walk, its group and topics."""
+
+    # How long a Kafka takes to show its coordinators a changed topic, and how long nothing must happen before a step is over.
+    topic_s = 0.4
+    quiet_s = 0.03
 
     def __init__(self, address: tuple[str, int], seed: int, tag: str) -> None:
         self.random = random.Random(seed)
@@ -78,7 +79,7 @@ class Recorder:
         while len(self.steps) < length:
             self.random.choice(moves)()
         self.end()
-        return {"seed": seed, "steps": self.steps}
+        return {"seed": seed, "settings": {}, "steps": self.steps}
 
     def end(self) -> None:
         """All members leave, and the group is deleted."""
@@ -182,7 +183,7 @@ class Recorder:
             grown = [CreatePartitionsRequest.Topic(name=name, count=count, assignments=None)]
             assert not self.client.ask(CreatePartitionsRequest(topics=grown, timeout_ms=5_000)).results[0].error_code
         self.counts[name] = count
-        time.sleep(TOPIC_S)
+        time.sleep(self.topic_s)
         self.steps.append({"topic": [name, self._ids[name], count], "answer": None, "records": self.new_records()})
 
     # ---- the conversation
@@ -215,7 +216,7 @@ class Recorder:
         found: list[Any] = []
 
         def is_settled() -> bool:
-            time.sleep(QUIET_S)
+            time.sleep(self.quiet_s)
             more = self._read()
             found.extend(more)
             return not more and not is_initializing(found)
@@ -271,6 +272,14 @@ def prepare(address: tuple[str, int]) -> str:
     return tag
 
 
-def record(address: tuple[str, int], first: int, count: int, length: int) -> list[Walk]:
+class OurRecorder(Recorder):
+    """Of our broker, where nothing happens after an answer."""
+
+    topic_s = quiet_s = 0.0
+
+
+def record(
+    address: tuple[str, int], first: int, count: int, length: int, recorder: type[Recorder] = Recorder
+) -> list[Walk]:
     tag = prepare(address)
-    return [Recorder(address, seed, tag).walk(seed, length) for seed in range(first, first + count)]
+    return [recorder(address, seed, tag).walk(seed, length) for seed in range(first, first + count)]

@@ -190,7 +190,7 @@ def record(address: tuple[str, int]) -> list[Walk]:
                 continue
             finally:
                 played.end()
-            return {"seed": number, "scenario": SCENARIOS[number].__name__, "steps": played.steps}
+            return {"seed": number, "settings": SETTINGS, "scenario": SCENARIOS[number].__name__, "steps": played.steps}
         raise Inconclusive(SCENARIOS[number].__name__)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -1,0 +1,72 @@
+"""Recordings of walks, their making, and their comparison with another broker."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import lzma
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from broker.protocol.errors import ErrorCode
+from tests.harness.oracle.replay import Difference
+from tests.harness.oracle.share.record import prepare
+from tests.harness.oracle.share_data.player import OF_KAFKA, OURS, Address, Inconclusive, Pace, playing
+from tests.harness.oracle.share_data.walks import Walk
+
+FORMAT = "share-data-walks 1"
+RECORDING = Path(__file__).parent / "recordings" / "share-data-4.1.jsonl.xz"
+AT_ONCE = 3
+Recorded = dict[str, Any]
+
+
+def write(path: Path, walks: list[Recorded]) -> None:
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in ({"format": FORMAT}, *walks))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lzma.compress(lines.encode(), preset=9))
+
+
+def read(path: Path) -> list[Recorded]:
+    header, *walks = map(json.loads, lzma.decompress(path.read_bytes()).decode().splitlines())
+    assert header["format"] == FORMAT, f"{path}: {header['format']}"
+    return walks
+
+
+def record(address: Address, seeds: Iterable[int], pace: Pace = OF_KAFKA) -> list[Recorded]:
+    """A walk of each seed, without those that cannot be compared."""
+    prepare(address)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [one for one in pool.map(lambda seed: _recorded(address, seed, pace), seeds) if one is not None]
+
+
+def _recorded(address: Address, seed: int, pace: Pace) -> Recorded | None:
+    walk, steps = Walk(seed), []
+    with contextlib.suppress(Inconclusive), playing(address, pace) as player:
+        for move in walk.moves():
+            seen = player.perform(move)
+            if isinstance(seen["answer"], list) and seen["answer"][0] == ErrorCode.UNKNOWN_SERVER_ERROR:
+                raise Inconclusive("Kafka fails")
+            walk.learn(seen)
+            steps.append({"move": move} | seen)
+        return {"seed": seed, "steps": steps}
+    return None
+
+
+def play(address: Address, walks: Iterable[Recorded], pace: Pace = OURS) -> list[Difference]:
+    """The differences of the first step of each walk that has any."""
+    prepare(address)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [found for some in pool.map(lambda walk: _played(address, walk, pace), walks) for found in some]
+
+
+def _played(address: Address, walk: Recorded, pace: Pace) -> list[Difference]:
+    with playing(address, pace) as player:
+        for number, step in enumerate(walk["steps"]):
+            seen = player.perform(step["move"])
+            found = [what for what in seen if seen[what] != step[what]]
+            if found:
+                where = f"seed {walk['seed']} step {number} {step['move']}"
+                return [Difference(f"{where}: {what}", step[what], seen[what]) for what in found]
+    return []

@@ -9,7 +9,7 @@ from broker.protocol.messages.describe_group_details import DescribeGroupDetails
 from kgctl.client.net.cluster import Ask, Cluster, Node, chunks
 from kgctl.client.net.errors import KgctlError
 from kgctl.client.net.steps import Steps
-from kgctl.model.groups import CLASSIC, CONSUMER, GroupDescription, PendingOffsets
+from kgctl.model.groups import CLASSIC, CONSUMER, SHARE, GroupDescription, PendingOffsets
 from kgctl.model.topic_partition import Keys, TopicPartition
 
 GROUPS_PER_REQUEST = 200
@@ -21,7 +21,7 @@ def add_details(
     cluster: Cluster, described: Mapping[str, GroupDescription], *, with_commits: bool
 ) -> Steps[dict[str, GroupDescription]]:
     """The descriptions of groups whose coordinators offer the request, with details."""
-    names = [row.group for row in described.values() if row.type in (CLASSIC, CONSUMER) and not row.error]
+    names = [row.group for row in described.values() if row.type in (CLASSIC, CONSUMER, SHARE) and not row.error]
     by_node: dict[Node, list[str]] = {}
     for name, node in (yield from cluster.coordinators(names)).items():
         if isinstance(node, Node) and cluster.range_of(node.endpoint, DescribeGroupDetailsRequest.API_KEY):
@@ -72,7 +72,7 @@ def _detailed(
             row = replace(
                 row,
                 session_timeout_ms=more.session_timeout_ms,
-                rebalance_timeout_ms=more.rebalance_timeout_ms,
+                rebalance_timeout_ms=None if more.rebalance_timeout_ms < 0 else more.rebalance_timeout_ms,
                 phase=row.phase or more.phase,
                 heartbeat_age_ms=None if more.heartbeat_age_ms < 0 else more.heartbeat_age_ms,
             )

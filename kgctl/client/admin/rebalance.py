@@ -182,7 +182,8 @@ def _refuse_what_cannot_rebalance(group: GroupDescription) -> None:
         raise from_row(group.error)
     if group.type not in (CLASSIC, CONSUMER):
         raise Precondition(
-            f"Group '{group.group}' is a {(group.type or 'unknown').lower()} group: its coordinator assigns partitions without rebalances."
+            f"Group '{group.group}' is a {(group.type or 'unknown').lower()} group: its members get and give partitions without"
+            " rebalances, so there is none to trigger."
         )
     if group.state in ("Empty", "Dead"):
         raise _has_no_members(group.group)

@@ -67,7 +67,7 @@ def test_a_share_group_is_reset_when_its_members_have_left(kgctl: Kgctl, client:
     (listed,) = kgctl.rows("groups", "list", "--match", group)
     assert (listed["type"], listed["state"], listed["members"]) == ("Share", "Stable", 1)
     (row,) = kgctl.rows("groups", "describe", group, "--members")
-    assert (row["consumer_id"], row["subscribed"], row["phase"]) == (member, [topic], None)
+    assert (row["consumer_id"], row["subscribed"], row["phase"]) == (member, [topic], "stable")
     reset = ["groups", "reset-offsets", group, "--topic", topic, "--shift-by", "-2", "--execute"]
     assert kgctl("groups", "reset-offsets", group, "--topic", topic, "--to-earliest", "--execute").exit_code == 6
 

@@ -106,15 +106,14 @@ def _add_commits(step: Step, answered: DescribeGroupDetailsResponse.Group) -> No
 
 def _details(step: Step, group_id: str) -> DescribeGroupDetailsResponse.Group:
     group, now_ms = step.groups.get(group_id), step.now_ms
-    if group is not None and group.TYPE == "consumer":
+    if group is not None and not isinstance(group, ClassicGroup):
         described: DescribeGroupDetailsResponse.Group
-        described = import_module("broker.cores.groups.consumer.details").details(step, group)
+        described = import_module(f"broker.cores.groups.{group.TYPE}.details").details(step, group)
         return described
-    if not isinstance(group, ClassicGroup):
-        message = _not_found(group_id) if group is None else f"Group {group_id} is a {group.TYPE} group."
+    if group is None:
         return DescribeGroupDetailsResponse.Group(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=message,
+            error_message=_not_found(group_id),
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )

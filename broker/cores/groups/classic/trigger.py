@@ -39,7 +39,10 @@ def _check(group_id: str, group: Group | None) -> tuple[ErrorCode, str | None]:
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found."
     if group.TYPE not in _TYPES:
-        return ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is a {group.TYPE} group, which cannot be rebalanced."
+        return (
+            ErrorCode.INVALID_REQUEST,
+            f"Group {group_id} is a {group.TYPE} group: its members share partitions without rebalances.",
+        )
     if group.state_name == "Empty":
         return ErrorCode.INVALID_REQUEST, f"Group {group_id} is Empty: it has no members to rebalance."
     return ErrorCode.NONE, None

@@ -44,4 +44,7 @@ def _remove(step: Step, group: ShareGroup, member: ShareMember, cause: Cause) ->
     step.persist(ShareTargetRecord(group_id, member_id, None, step.wall_ms))
     step.persist(ShareMemberRecord(group_id, member_id, None, step.wall_ms))
     step.persist(ShareEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
+    group.heartbeats_ms.pop(member_id, None)
+    if not group.members:
+        group.state_since_ms = step.wall_ms
     report(step, group, generation, has_changed=True)

@@ -43,6 +43,7 @@ class ShareGroup(Group):
         "_targets",
         "assignment_epoch",
         "complete_version",
+        "heartbeats_ms",
         "is_rebalancing",
         "members",
         "metadata_hash",
@@ -50,6 +51,7 @@ class ShareGroup(Group):
         "named",
         "owners_reported",
         "seen_version",
+        "state_since_ms",
     )
 
     def __init__(self, group_id: str, *, offsets_loaded: bool) -> None:
@@ -69,6 +71,8 @@ class ShareGroup(Group):
         self.seen_version: int | None = None  # of the topics, when the metadata hash was computed
         self.complete_version: int | None = None  # of the topics, if all their subscribed partitions have state
         self.is_rebalancing = False  # an event has reported that a rebalance started, and none that it ended
+        self.heartbeats_ms: dict[str, int] = {}  # member id -> when it was last heard, by the clock of timers
+        self.state_since_ms = -1  # wall clock; -1 if the group had this state before the start of the broker
         self.owners_reported: dict[tuple[bytes, int], frozenset[str]] | None = None  # in the last event STABLE
 
     @property

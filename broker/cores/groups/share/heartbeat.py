@@ -105,6 +105,9 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     stored.seen_version = version
     timeout_ms = session_timeout_ms(step.coordinator, stored.group_id)
     step.timers.set((SESSION, stored.group_id, member.member_id), step.now_ms + timeout_ms)
+    stored.heartbeats_ms[member.member_id] = step.now_ms
+    if is_new and len(stored.members) == 1:
+        stored.state_since_ms = step.wall_ms
     if is_new:
         note_joined(stored, stored.members[member.member_id])
     has_changed = has_other_topics or any(isinstance(record, ShareTargetRecord) for record in records)

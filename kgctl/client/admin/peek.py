@@ -34,17 +34,17 @@ def peek(
     found = (yield from committed(cluster, [group]))[group]
     if isinstance(found, KgctlError):
         raise found
-    offsets = _wanted(found, topics)
+    offsets, what = _wanted(found, topics), "committed offset"
     if not offsets:
         (described,) = yield from describe_groups(cluster, [group], offsets=False)
         if described.type == SHARE:
             starts = (yield from committed(cluster, [group]))[group]
-            offsets = {} if isinstance(starts, KgctlError) else _wanted(starts, topics)
+            what, offsets = "start offset", {} if isinstance(starts, KgctlError) else _wanted(starts, topics)
     if not offsets:
         if described.error is not None and described.error.name == NotFound.name:
             raise NotFound(described.error.message)
         where = " for these topics" if topics else ""
-        raise NotFound(f"Group '{group}' has no committed offsets{where}.")
+        raise NotFound(f"Group '{group}' has no {what}s{where}.")
     positions = {key: one.offset for key, one in offsets.items() if one.offset is not None}
     logs, failed = yield from log_parts(cluster, positions)
     failed |= {
@@ -58,7 +58,7 @@ def peek(
         if key in failed:
             rows.append(PeekRow(group, *key, one.offset, error=failed[key].as_row()))
         else:
-            rows += _rows(group, key, logs[key], before, after)
+            rows += _rows(group, key, logs[key], before, after, what)
     return rows
 
 
@@ -79,12 +79,12 @@ def _is_wanted(key: TopicPartition, topics: Mapping[str, tuple[int, ...] | None]
     return numbers is None or key.partition in numbers
 
 
-def _rows(group: str, key: TopicPartition, log: LogPart, before: int, after: int) -> list[PeekRow]:
+def _rows(group: str, key: TopicPartition, log: LogPart, before: int, after: int, what: str) -> list[PeekRow]:
     offsets = sorted(log.records)
     earlier = [offset for offset in offsets if offset < log.position]
     later = [offset for offset in offsets if offset >= log.position]
     chosen = [*(_last(earlier, before)), *later[:after]]
-    note = note_of(key, log, later)
+    note = note_of(key, log, later, what)
     rows = []
     for offset in chosen:
         position = BEFORE if offset < log.position else NEXT if offset == later[0] else AFTER

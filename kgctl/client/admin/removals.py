@@ -274,7 +274,7 @@ def _refusal(
     about = f"group {group.group!r}, {partition}"
     if group.type == SHARE:
         if group.members:
-            return BrokerError(ErrorCode.NON_EMPTY_GROUP, about)
+            return BrokerError(ErrorCode.NON_EMPTY_GROUP, f"group {group.group!r}")
         from kgctl.client.admin.share_offsets import part_of_topic
 
         return part_of_topic(group.group, partition, present, wanted)

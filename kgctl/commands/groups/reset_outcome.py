@@ -11,7 +11,7 @@ from kgctl.commands.groups.selection import Selection
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.model.changes import DONE, FAILED, PLANNED, SKIPPED, ResetPlan, ResetRow, ResetSummary
 from kgctl.model.failure import RowError
-from kgctl.model.groups import CLASSIC
+from kgctl.model.groups import CLASSIC, SHARE
 from kgctl.render import note
 from kgctl.watch.figures import counted
 
@@ -102,7 +102,7 @@ class Outcome:
         return f"Consumer group '{plan.group}' does not exist yet; --execute creates it."
 
     def _about_members(self, plan: ResetPlan) -> str:
-        members = counted(len(plan.members), "member")
+        members, noun = counted(len(plan.members), "member"), "Share" if plan.type == SHARE else "Consumer"
         if self.drain and plan.type == CLASSIC:
             return (
                 f"Consumer group '{plan.group}' is {plan.state}: --execute --drain evicts its {members}. Running consumers "
@@ -110,15 +110,15 @@ class Outcome:
             )
         if self.drain:
             return (
-                f"Consumer group '{plan.group}' is {plan.state}: --execute --drain waits until its {members} have left; "
+                f"{noun} group '{plan.group}' is {plan.state}: --execute --drain waits until its {members} have left; "
                 f"members of a group of type {plan.type} cannot be evicted."
             )
         how = "Stop its consumers, or add --drain."
         if plan.type != CLASSIC:
             how = f"Stop its consumers; members of a group of type {plan.type} cannot be evicted."
         return (
-            f"Warning: Consumer group '{plan.group}' is {plan.state}: --execute is refused while it has members, "
-            f"and their commits may change the plan. {how}"
+            f"Warning: {noun} group '{plan.group}' is {plan.state}: --execute is refused while it has members, "
+            f"and {'they' if plan.type == SHARE else 'their commits'} may change the plan. {how}"
         )
 
 

@@ -145,6 +145,7 @@ def test_a_reset_is_taken_back(kgctl: Kgctl, client: WireClient, topic: str) -> 
     group = emptied(client, fresh("share"), topic)
     # Nothing was fetched, so there are no start offsets.
     assert starts(kgctl, group) == {(topic, 0): None, (topic, 1): None}
+    assert "has no start offsets" in kgctl("groups", "peek", group).stderr
     done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-offset", 2, "--execute")
     first = kgctl.rows("journal")[-1]["id"]
     done(kgctl, "groups", "reset-offsets", group, "--topic", topic, "--to-latest", "--execute")

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from kgctl.model.cluster_view import ClusterEvent, EventKind
-from kgctl.model.groups import GroupDescription, PartitionLag
+from kgctl.model.groups import SHARE, GroupDescription, PartitionLag
 from kgctl.model.watched import WatchedGroup
 from kgctl.tui import cells
 from kgctl.tui.widgets.events.lines import event_lines
@@ -152,7 +152,8 @@ def _cut(lines: Sequence[Content], room: int, width: int) -> list[Content]:
 
 
 def _members(group: GroupDescription, called: dict[str, str], width: int) -> list[Content]:
-    """`width`: of the names."""
+    """`width`: of the names. What several members share is the lag of none of them."""
+    is_shared = group.type == SHARE
     lags: dict[str | None, int] = {}
     for row in group.partitions:
         if row.lag is not None and row.lag > 0:
@@ -162,7 +163,7 @@ def _members(group: GroupDescription, called: dict[str, str], width: int) -> lis
     return [head] + [
         Content(
             cells.fitted(called.get(one.consumer_id or "", ""), width)
-            + f"{cells.count(one.partitions):>7}{cells.count(lags.get(one.consumer_id, 0)):>12}"
+            + f"{cells.count(one.partitions):>7}{cells.count(None if is_shared else lags.get(one.consumer_id, 0)):>12}"
         )
         for one in rows
     ]

@@ -95,4 +95,10 @@ EPOCH_MEMBERSHIP_FAULTS = (
         "        self.heartbeat.session_timeout_ms = _FOREVER_MS\n",
         "",
     ),
+    _fault(
+        "what a heartbeat has given up while the member commits is taken over",
+        "reconciliation.py",
+        "                target = _without_stale(target, membership.owned, membership.target or {})\n",
+        "",
+    ),
 )

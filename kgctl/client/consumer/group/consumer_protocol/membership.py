@@ -33,7 +33,7 @@ _TRANSIENT = frozenset(
 class EpochMembership(Standing):
     """`generation.generation_id` is the member epoch. `target` is what the group last assigned, None before it did.
 
-    `owned` is what the member reports as its own. `incarnation` changes when it joins and when it leaves.
+    `owned` is what the member reports as its own; `is_reporting`, if a heartbeat did that and none was answered since. `incarnation` changes when it joins and when it leaves.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class EpochMembership(Standing):
         self.incarnation = 0
         self.target: TopicIds | None = None
         self.owned: TopicIds = {}
+        self.is_reporting = False
 
     # --- for the polling thread ---
 
@@ -96,6 +97,7 @@ class EpochMembership(Standing):
         incarnation, sent = self.incarnation, self.generation
         epoch = JOIN if sent.is_reset else sent.generation_id
         request = self._contents.request(sent.member_id, epoch, self.owned)
+        self.is_reporting |= request.topic_partitions is not None
         self.heartbeat.sent(now_ms)
 
         def answered(answer: ConsumerGroupHeartbeatResponse | KgctlError, at_ms: int) -> None:
@@ -120,6 +122,7 @@ class EpochMembership(Standing):
                 self.note(f"joined the group as {self.generation.member_id} in epoch {answer.member_epoch}")
                 self.left_because = None
             self.state = MemberState.STABLE
+            self.is_reporting = False
             self.generation = self.generation._replace(generation_id=answer.member_epoch)
             if answer.assignment is not None:
                 rows = answer.assignment.topic_partitions
@@ -148,7 +151,7 @@ class EpochMembership(Standing):
 
     def reset(self, reason: str, *, forget_member_id: bool) -> None:
         super().reset(reason, forget_member_id=forget_member_id)
-        self.target, self.owned = None, {}
+        self.target, self.owned, self.is_reporting = None, {}, False
 
     def leave(self, reason: str, now_ms: int) -> None:
         """A static member leaves for a while: the group keeps its place until the session times out."""

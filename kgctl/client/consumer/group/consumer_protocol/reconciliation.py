@@ -116,7 +116,12 @@ class Reconciliation(GroupFlows):
             if revoked and is_member():
                 errors.append((yield from self._notify("revoked", revoked)))
                 self._give_up(revoked)
+            # A heartbeat that reported what the member owned before may have given up what it has not added yet.
+            if membership.is_reporting:
+                yield Wait(lambda now_ms: not (is_member() and membership.is_reporting))
             if is_member():
+                target = _without_stale(target, membership.owned, membership.target or {})
+                assigned = self._partitions(target)
                 errors.append((yield from self._add(assigned, assigned - owned)))
         if is_member():
             self._reconciled = target
@@ -133,3 +138,13 @@ class Reconciliation(GroupFlows):
             if (name := names[topic_id]) is not None
             for number in numbers
         }
+
+
+def _without_stale(target: TopicIds, owned: TopicIds, newest: TopicIds) -> TopicIds:
+    """A target without what the member does not own yet and the newest one lacks. Java's consumer takes that over, too."""
+    nothing = frozenset[int]()
+    kept = {
+        topic_id: numbers & (owned.get(topic_id, nothing) | newest.get(topic_id, nothing))
+        for topic_id, numbers in target.items()
+    }
+    return {topic_id: numbers for topic_id, numbers in kept.items() if numbers}

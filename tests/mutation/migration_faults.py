@@ -83,4 +83,10 @@ MIGRATION_FAULTS = (
         "encoded_assignment(member.current.assigned, ",
         "encoded_assignment(group.target_of(member), ",
     ),
+    _fault(
+        "a classic member keeps the regular expression of its time as a consumer",
+        "classic_members",
+        '            topic_regex="",\n',
+        "",
+    ),
 )

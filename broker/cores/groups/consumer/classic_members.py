@@ -28,7 +28,7 @@ from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Handlers
 from broker.cores.groups.records import StateRecord
-from broker.cores.groups.records.consumer import ClassicProtocols, MemberRecord
+from broker.cores.groups.records.consumer import ClassicProtocols, MemberRecord, RegexRecord
 from broker.cores.groups.step import Step
 from broker.cores.groups.subscriptions import check_size
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_subscription
@@ -84,7 +84,10 @@ def _join(step: Step, group: ConsumerGroup, request: JoinGroupRequest) -> JoinGr
     updated = _updated(step, member, instance_id, offer, subscription)
     if updated != member:
         records.append(MemberRecord(group.group_id, member_id, updated.subscription, step.wall_ms))
-    is_bumped = updated.subscription.topic_names != member.subscription.topic_names
+    old_regex = member.subscription.topic_regex
+    if old_regex and group.expressions.get(old_regex) == 1:
+        records.append(RegexRecord(group.group_id, old_regex, None, step.wall_ms))
+    is_bumped = bool(old_regex) or updated.subscription.topic_names != member.subscription.topic_names
     reported = _reported(step, subscription)
     updated = advance(step, group, member, updated, reported, records, is_bumped=is_bumped)
 
@@ -129,7 +132,9 @@ def _updated(
     offer: Offer,
     subscription: ConsumerProtocolSubscription,
 ) -> ConsumerMember:
-    """As in Kafka, a member that spoke the consumer protocol keeps its regular expression and its assignor."""
+    """As in Kafka, a member that spoke the consumer protocol keeps its assignor. In Kafka it keeps its regular expression, too, and may
+    get topics that it has not subscribed to, at which its client joins again, without end.
+    """
     before, timeout_ms = member.subscription, offer.rebalance_timeout_ms
     return member._replace(
         subscription=before._replace(
@@ -138,6 +143,7 @@ def _updated(
             client_id=step.request.client_id,
             client_host=step.request.client_host,
             topic_names=frozenset(subscription.topics),
+            topic_regex="",
             rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
             classic=ClassicProtocols(offer.session_timeout_ms, offer.protocols),
         )

@@ -361,3 +361,18 @@ def test_a_member_commits_and_fetches_with_its_epoch_as_generation(world: World)
         assert {row.topics[0].partitions[0].error_code for row in rows} == {code}
         asked = OffsetFetchRequest.Group(group_id="g", member_id=one.member_id, member_epoch=generation, topics=None)
         assert world.answer(OffsetFetchRequest(groups=[asked]), 9).groups[0].error_code == code
+
+
+def test_a_static_member_that_comes_back_as_a_classic_one_has_no_regular_expression() -> None:
+    world = World(topics={"orders": 4, "clicks": 2})
+    other = Client(world, "other")
+    s = Client(world, "s1", fields={"instance_id": "s", "subscribed_topic_regex": "orders|clicks"})
+    for _ in range(4):
+        settle(other, s, rounds=1)
+    assert s.names["clicks"] == [0, 1]
+    again = Classic(world, "again", instance="s")
+    for _ in range(4):
+        again.turn()
+        other.beat()
+    assert sorted(again.owned["orders"] + other.names["orders"]) == [0, 1, 2, 3]
+    assert (again.owned.keys(), found(world).expressions, found(world).regexes) == ({"orders"}, {}, {})

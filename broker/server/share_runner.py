@@ -223,16 +223,14 @@ class ShareRunner:
             if partition is not None:
                 self._ended(partition, self._step(release, partition, session_key.member_id))
 
-    def disconnected(self, session_key: SessionKey, owner: object) -> None:
-        """The client has disconnected: its session ends. A group without sessions keeps no partitions in memory."""
+    def disconnected(self, owner: object) -> None:
+        """The client has disconnected: all its sessions end. A group without sessions keeps no partitions in memory."""
         if self._stopped or self._flusher.failure is not None:
             return
-        session = self.sessions.get(session_key)
-        if session is not None and session.owner is owner:
+        for session_key in self.sessions.of_owner(owner):
             self.close_session(session_key)
-        if not self.sessions.has_members(session_key.group_id):
-            for key in [key for key in self._partitions if key.group_id == session_key.group_id]:
-                self._fence(key)
+        for key in [key for key in self._partitions if not self.sessions.has_members(key.group_id)]:
+            self._fence(key)
 
     def disabled(self) -> None:
         """An administrator has disabled share groups: all sessions end. What was acquired is available if they are enabled again."""

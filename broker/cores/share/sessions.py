@@ -73,8 +73,9 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def get(self, key: SessionKey) -> ShareSession | None:
-        return self._sessions.get(key)
+    def of_owner(self, owner: object) -> list[SessionKey]:
+        """The sessions of a connection: usually one. Kafka 4.1 ends only the last one when the connection is lost."""
+        return [key for key, session in self._sessions.items() if session.owner is owner]
 
     def has_members(self, group_id: str) -> bool:
         """Whether a member of the group has a session."""

@@ -417,6 +417,16 @@ def test_sessions_are_limited(tmp_path: Path) -> None:
             assert answer.error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
 
+def test_all_sessions_of_a_connection_end_with_it(running: RunningBroker, place: Place) -> None:
+    with running.client() as client:
+        produce(client, "t", b"a")
+        assert acquired(member(client, place), place) == [(0, 0, 1)]
+        member(client, place, "m2").fetch(max_wait_ms=0)
+    assert until(lambda: running.run(lambda: len(running.broker.shares.sessions)) == 0)
+    with running.client() as client:
+        assert acquired(member(client, place, "m3"), place) == [(0, 0, 1)]
+
+
 def test_a_killed_broker_remembers_acknowledgements(tmp_path: Path) -> None:
     with RunningBroker(tmp_path / "data") as running, running.client() as client:
         topic_id = create_topic(client, "t").topic_id

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from broker.server.share_runner import ShareRunner
     from broker.storage import PartitionLog
 
-# A member acquires some hundred records at once. What is read beyond them is read again.
-MOST_BYTES = 4 << 20
+# A member acquires some hundred records at once. What is read beyond them is read again, so reads begin small and grow.
+FIRST_BYTES, MOST_BYTES = 128 << 10, 4 << 20
+_GROWTH = 4
 
 logger = logging.getLogger("broker.server")
 
@@ -225,16 +226,19 @@ class _Reading:
         return readable, watched
 
     def _read(self, readable: list[tuple[SharePartition, PartitionLog]], refused: Rows) -> tuple[list[_Read], bool]:
-        """Read the same share of the limit from each. The second result is whether a partition has an error to report."""
+        """Read the same share of the limit from each until there is enough. Whether a partition has an error to report."""
         found: list[_Read] = []
+        room, wanted_bytes = self._request.max_records, self._min_bytes
         has_any = has_failed = False
         for partition, log in readable:
             key = TopicIdPartition(partition.key.topic_id, partition.key.partition)
             max_bytes = min(self._max_bytes // len(readable), MOST_BYTES)
             offset = partition.next_fetch_offset()
+            if room <= 0 and wanted_bytes <= 0:
+                found.append(_Read(key, partition, log, offset, b"", []))
+                continue
             try:
-                records = log.read(offset, max_bytes, at_least_one=not has_any, committed=self._committed)
-                spots = list(_batches(records)) if records else []
+                records, spots = self._records(partition, log, offset, max_bytes, at_least_one=not has_any)
             except _UNREADABLE as error:
                 refused.append((key, _refused(key.partition, _code_of(error))))
                 has_failed = True
@@ -247,7 +251,26 @@ class _Reading:
                 continue
             found.append(_Read(key, partition, log, offset, records, spots))
             has_any = has_any or len(records) > 0
+            wanted_bytes -= len(records)
+            if spots:
+                room -= spots[-1].batch.last_offset - max(offset - 1, partition.end_offset)
         return found, has_failed
+
+    def _records(
+        self, partition: SharePartition, log: PartitionLog, offset: int, max_bytes: int, *, at_least_one: bool
+    ) -> tuple[bytes | FileSlice | None, list[_Spot]]:
+        """The records from an offset on, as far as this request can acquire them and no further than its limit."""
+        until = log.last_stable_offset if self._committed else log.high_watermark
+        # Behind all that are in flight, as many as the request asks for.
+        until = min(until, max(offset, partition.end_offset + 1) + self._request.max_records)
+        size = max(FIRST_BYTES, self._min_bytes)
+        while True:
+            size = min(size, max_bytes)
+            records = log.read(offset, size, at_least_one=at_least_one, committed=self._committed)
+            spots = list(_batches(records)) if records else []
+            if records is None or size == max_bytes or (spots and spots[-1].batch.last_offset + 1 >= until):
+                return records, spots
+            size *= _GROWTH
 
     def _acquired(self, read: list[_Read]) -> Iterator[tuple[TopicIdPartition, Row]]:
         request, shares = self._request, self._shares

@@ -11,6 +11,7 @@ from broker.protocol.messages.delete_records import DeleteRecordsRequest
 from broker.protocol.messages.delete_topics import DeleteTopicsRequest
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from broker.protocol.share_state import SharePartitionKey
+from broker.server.handlers.share_fetch import FIRST_BYTES
 from broker.storage import SHARE_STATE_TOPIC
 from tests.harness.broker_program import Program
 from tests.harness.requests import create_topic, produce
@@ -253,6 +254,16 @@ def test_limits_of_records_and_batches(client: WireClient, place: Place) -> None
     assert found.acquired == [(0, 19, 1)]
     assert len(found.values) == 20
     assert acquired(one, place, batch_size=15) == [(20, 39, 1), (40, 59, 1)]
+
+
+def test_a_read_begins_small_and_grows_until_it_has_what_is_asked_for(client: WireClient, place: Place) -> None:
+    for _ in range(9):
+        produce(client, "t", bytes(FIRST_BYTES * 2 // 3))
+    one = member(client, place)
+    assert acquired(one, place, max_records=8) == [(0, 7, 1)]
+    assert one.acknowledge({place: [(0, 0, [RELEASE]), (7, 7, [RELEASE])]}) == {place: NONE}
+    # Those between are in flight.
+    assert acquired(one, place, max_records=3) == [(0, 0, 2), (7, 7, 2), (8, 8, 1)]
 
 
 def test_a_partition_has_a_limit_of_records_in_flight(tmp_path: Path) -> None:

@@ -71,9 +71,12 @@ class StoreSegmentRow:
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """A group as its last generation was stored; `state` is Empty, or Stable if it had members. `offsets` counts committed offsets."""
+    """A group as its last generation or epoch was stored; `type` is Classic, Consumer or Share, `state` Empty, or Stable if it had members.
+    `offsets` counts committed offsets. The lag of a share group counts all records after its start offsets.
+    """
 
     group: str
+    type: str
     state: str
     members: int
     offsets: int
@@ -87,15 +90,15 @@ class StoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class StoreMember:
-    """`assignment` has one entry per topic, such as orders:0,1."""
+    """`assignment` has one entry per topic, such as orders:0,1. The timeouts of newer members are null if they are not stored."""
 
     group: str
     consumer_id: str
     instance_id: str | None
     client_id: str
     host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
     subscription: tuple[str, ...]
     assignment: tuple[str, ...]
 
@@ -113,6 +116,19 @@ class StoreOffset:
     committed: str | None
     leader_epoch: int | None
     metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSharePartition:
+    """Where a share group reads on. `start_offset` is null before it has read the partition, `lag` as well, or if there is none any more."""
+
+    group: str
+    topic: str
+    partition: int
+    start_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    state_epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ STORE_LAYOUTS: dict[str, Layout] = {
         store.StoreGroup,
         (
             GROUP,
+            Column("TYPE", "type", 8),
             Column("STATE", "state", 8, tones=STATE_TONES),
             Column("MEMBERS", "members", 7),
             Column("OFFSETS", "offsets", 7),
@@ -114,6 +115,18 @@ STORE_LAYOUTS: dict[str, Layout] = {
             _time("COMMITTED", "committed"),
             Column("LEADER-EPOCH", "leader_epoch", 12, Shown.WIDE_IF_ANY),
             NAME("METADATA", "metadata", 15, Shown.WIDE),
+        ),
+    ),
+    "store-share-partitions": Layout(
+        store.StoreSharePartition,
+        (
+            GROUP,
+            TOPIC,
+            PARTITION,
+            Column("START-OFFSET", "start_offset", 12),
+            Column("LOG-END-OFFSET", "log_end_offset", 14),
+            Column("LAG", "lag", 10),
+            Column("STATE-EPOCH", "state_epoch", 11, Shown.WIDE),
         ),
     ),
     "store-pending-offsets": layout_by_fields(store.StorePendingOffset),

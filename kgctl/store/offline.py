@@ -16,6 +16,10 @@ from broker.protocol.offsets_topic import (
     decode_key,
     decode_offset_value,
 )
+from broker.protocol.share_state import SharePartitionKey
+from kgctl.store.newer_groups import NewerGroup, NewerGroups, SharePartition, is_newer, share_partitions
+
+SHARE_STATE = "__share_group_state"
 
 
 class RowBounds(NamedTuple):
@@ -62,8 +66,14 @@ class Offline:
         return ends
 
     @cached_property
-    def _group_rows(self) -> tuple[list[tuple[OffsetCommitKey, OffsetCommitValue]], dict[str, GroupMetadataValue]]:
-        offsets, groups = [], {}
+    def topic_names(self) -> dict[bytes, str]:
+        return {topic.topic_id: topic.name for topic in self.directory.topics}
+
+    @cached_property
+    def _group_rows(
+        self,
+    ) -> tuple[list[tuple[OffsetCommitKey, OffsetCommitValue]], dict[str, GroupMetadataValue], dict[str, NewerGroup]]:
+        offsets, groups, newer = [], {}, NewerGroups()
         for row in self.directory.newest_rows("__consumer_offsets"):
             key = decode_key(row.key)
             assert row.value is not None
@@ -71,12 +81,27 @@ class Offline:
                 offsets.append((key, decode_offset_value(row.value)))
             elif isinstance(key, GroupMetadataKey):
                 groups[key.group] = decode_group_value(row.value)
-        return offsets, groups
+            elif is_newer(row.key):
+                newer.add(row.key, row.value)
+        return offsets, groups, newer.found
 
     @property
     def committed(self) -> list[tuple[OffsetCommitKey, OffsetCommitValue]]:
         return self._group_rows[0]
 
     @property
+    def newer_groups(self) -> dict[str, NewerGroup]:
+        """Consumer groups of the newer protocol, and share groups."""
+        return self._group_rows[2]
+
+    @cached_property
+    def share_partitions(self) -> dict[SharePartitionKey, SharePartition]:
+        if SHARE_STATE not in self.topic_names.values():
+            return {}
+        rows = self.directory.rows_by_offset(SHARE_STATE)
+        return dict(share_partitions((row.key, row.value) for _, row in rows))
+
+    @property
     def groups(self) -> dict[str, GroupMetadataValue]:
+        """Classic groups."""
         return self._group_rows[1]

@@ -29,9 +29,12 @@ TABLES: dict[str, Table] = {
     "partitions": Table(rows.StorePartitionRow, topics.partitions, "partitions: offsets, bytes, times of records"),
     "segments": Table(rows.StoreSegmentRow, topics.segments, "segment files up to the end of their records"),
     "configs": Table(rows.StoreConfig, topics.configs, "configs that were set on topics, the broker and groups"),
-    "groups": Table(rows.StoreGroup, groups.groups, "consumer groups as their last generation was stored"),
+    "groups": Table(rows.StoreGroup, groups.groups, "groups as their last generation or epoch was stored"),
     "members": Table(rows.StoreMember, groups.members, "members of that generation"),
     "offsets": Table(rows.StoreOffset, groups.offsets, "committed offsets with lag"),
+    "share_partitions": Table(
+        rows.StoreSharePartition, groups.share_partitions, "start offsets of share groups, with lag"
+    ),
     "pending_offsets": Table(
         rows.StorePendingOffset, groups.pending_offsets, "offsets that open transactions will commit"
     ),

@@ -27,10 +27,11 @@ def groups(
     directory: Directory,
     members: Annotated[bool, typer.Option("--members", help="Show the members with their partitions.")] = False,
 ) -> None:
-    """Show consumer groups, or their members.
+    """Show groups of all types, or their members.
 
-    Members, generation and leader are those of the generation that was stored last; who is in a group that
-    rebalances at this moment is not on disk. See `kgctl store info` for how DIR is read.
+    Members, generation and leader are those of the generation that was stored last, of newer groups those of
+    their epoch; who is in a classic group that rebalances at this moment is not on disk. Start offsets of share
+    groups: kgctl store info DIR share_partitions. See `kgctl store info` for how DIR is read.
     """
     from kgctl.store import groups as tables
 
@@ -61,7 +62,7 @@ def offsets(
 
     with opened(ctx, directory) as offline:
         rows = list(tables.offsets(offline))
-        known = {row.group for row in rows} | offline.groups.keys()
+        known = {row.group for row in rows} | offline.groups.keys() | offline.newer_groups.keys()
         topics = {one.name for one in offline.directory.topics} | {row.topic for row in rows}
     for what, given, there in (("group", group, known), ("topic", topic, topics)):
         missing = [name for name in given or () if name not in there]

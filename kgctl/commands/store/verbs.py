@@ -8,7 +8,7 @@ STORE = Noun(
     "Read a broker's data directory offline, whether the broker runs or not.",
     {
         "info": Entry("kgctl.commands.store.overview:info", "Show what a data directory holds."),
-        "groups": Entry("kgctl.commands.store.groups:groups", "Show consumer groups, or their members."),
+        "groups": Entry("kgctl.commands.store.groups:groups", "Show groups of all types, or their members."),
         "offsets": Entry("kgctl.commands.store.groups:offsets", "Show committed offsets with lag."),
         "query": Entry("kgctl.commands.store.query:query", "Run SQL over tables of a data directory."),
         "verify": Entry("kgctl.commands.store.verify:verify", "Check every checksum and the hash chain."),

@@ -22,11 +22,15 @@ from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import Producer, TopicPartition
 
 from broker.local import LocalBroker
+from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from broker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from broker.storage.store.checked_pages import PAGE_BYTES
 from kgctl.store.tables import TABLES, kind_of
 from tests.harness import ROOT
 from tests.harness.commandline import Kgctl, member_of
-from tests.harness.running import until
+from tests.harness.requests import create_topic, produce
+from tests.harness.running import RunningBroker, until
+from tests.harness.share_member import ACCEPT, ShareMember, enable_share_groups
 from tests.harness.store_damages import flip
 from tests.harness.transactions import TransactionalProducer
 from tests.harness.wire_client import WireClient
@@ -143,6 +147,50 @@ def test_groups_members_and_offsets_with_lag(running: LocalBroker) -> None:
     ]
     missing = STORE("store", "offsets", running.data_dir, "--group", "absent")
     assert (missing.exit_code, missing.stderr.count("\n")) == (5, 1)
+
+
+def test_newer_groups_have_their_epochs_members_and_start_offsets(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with RunningBroker(data_dir) as running, running.client() as client:
+        enable_share_groups(client)
+        topic_id = create_topic(client, "orders", partitions=2).topic_id
+        for epoch in (0, 1):
+            beat = ShareGroupHeartbeatRequest(
+                group_id="work", member_id="m1", member_epoch=epoch, subscribed_topic_names=["orders"]
+            )
+            assert not client.ask(beat).error_code
+        join = ConsumerGroupHeartbeatRequest(
+            group_id="newer",
+            member_id="m2",
+            member_epoch=0,
+            rebalance_timeout_ms=30_000,
+            subscribed_topic_names=["orders"],
+            topic_partitions=[],
+        )
+        assert not client.ask(join).error_code
+        place = topic_id, 0
+        one = ShareMember(client, "work", "m1", place)
+        one.fetch()
+        produce(client, "orders", *[b"x"] * 5)
+        one.fetch()
+        assert one.acknowledge({place: [(0, 2, [ACCEPT])]}) == {place: 0}
+        client.close()
+        # The rest is released, with the new start offset.
+        until(lambda: running.run(lambda: len(running.broker.shares.sessions)) == 0)
+    groups = [
+        (row["group"], row["type"], row["state"], row["members"], row["lag"])
+        for row in STORE.rows("store", "groups", data_dir)
+    ]
+    assert groups == [("newer", "Consumer", "Stable", 1, 0), ("work", "Share", "Stable", 1, 2)]
+    members = [
+        (row["group"], row["consumer_id"], row["assignment"])
+        for row in STORE.rows("store", "groups", data_dir, "--members")
+    ]
+    assert members == [("newer", "m2", ["orders:0,1"]), ("work", "m1", ["orders:0,1"])]
+    shared = query(
+        data_dir, "SELECT partition, start_offset, log_end_offset, lag FROM share_partitions WHERE \"group\" = 'work'"
+    )
+    assert [tuple(row.values()) for row in shared] == [(0, 3, 5, 2), (1, None, 0, None)]
 
 
 def test_a_partition_to_which_nothing_was_written_has_no_lag(tmp_path: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from broker.light_dataclasses import dataclass
-from kgctl.model.history import GroupEventRow
+from collections.abc import Mapping
+
+from broker.light_dataclasses import dataclass, field
+from kgctl.model.history import GroupEventRow, MemberClient
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """One event of one group; `timestamp` in ms since 1970. Unknown values are None.
 
-    `is_derived`: it was derived from the generations in __consumer_offsets, which have no causes and no starts.
+    `is_derived`: it was derived from what is stored in __consumer_offsets, which has no causes and no starts for classic groups.
+    `clients` has those of members that joined or left, by member id, as far as they are known.
     """
 
     timestamp: int
@@ -27,6 +30,8 @@ class EventRow:
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     is_derived: bool = False
+    group_type: str | None = None
+    clients: Mapping[str, MemberClient] = field(default_factory=dict)
 
 
 def event_row(event: GroupEventRow) -> EventRow:
@@ -46,4 +51,7 @@ def event_row(event: GroupEventRow) -> EventRow:
         duration_ms=sum(phases) if phases else None,
         joined=event.joined,
         left=event.left,
+        is_derived=event.is_derived,
+        group_type=event.group_type,
+        clients=event.clients,
     )

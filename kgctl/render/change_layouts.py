@@ -76,6 +76,14 @@ def _exchanged(row: RebalanceRow) -> str | None:
     return None if row.gained is None or row.lost is None else f"+{row.gained}/-{row.lost}"
 
 
+def _who(row: GroupEventRow, members: tuple[str, ...]) -> tuple[str, ...]:
+    """The member ids, with client id and host where they are known."""
+    return tuple(
+        f"{one} ({client.client_id}, {client.host.removeprefix('/')})" if (client := row.clients.get(one)) else one
+        for one in members
+    )
+
+
 CHANGE_LAYOUTS: dict[str, Layout] = {
     "offset-reset": Layout(
         ResetRow,
@@ -147,8 +155,9 @@ CHANGE_LAYOUTS: dict[str, Layout] = {
             Column("ABSENT", lambda row: row.absent_count or None, 6, Shown.IF_ANY, rank=RELUCTANTLY + 3),
             Column("MOVED", "partitions_moved", 5, rank=4),
             Column("REJECTED", "commits_rejected", 8, rank=1),
-            ID("WHO-JOINED", "joined", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
-            ID("WHO-LEFT", "left", 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
+            Column("TYPE", "group_type", 8, Shown.VERBOSE_IF_ANY, rank=0),
+            ID("WHO-JOINED", lambda row: _who(row, row.joined), 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
+            ID("WHO-LEFT", lambda row: _who(row, row.left), 15, Shown.VERBOSE, rank=RELUCTANTLY + 1),
             ID("WHO-WAS-ABSENT", lambda row: row.absent or None, 15, Shown.VERBOSE_IF_ANY, rank=RELUCTANTLY),
         ),
     ),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kgctl.model.cluster_view import ClusterEvent, EventKind
-from kgctl.model.history import DELETED, EMPTY, FENCED, REPLACED, STABLE, GroupEventRow
+from kgctl.model.history import DELETED, EMPTY, FENCED, LEFT_OR_TIMED_OUT, REPLACED, STABLE, GroupEventRow, MemberClient
 from kgctl.model.watched import Outcome, Rebalance
 from kgctl.watch.figures import counted, span
 from kgctl.watch.restarts import RESTARTED, client_of
@@ -20,14 +20,14 @@ def of_history(row: GroupEventRow) -> ClusterEvent | None:
     if row.event == DELETED:
         return ClusterEvent(row.timestamp, EventKind.GROUP, row.group, "deleted")
     if row.event == REPLACED:
-        text = f"{_named(row.joined, row.joined_count)} came back under a new id"
+        text = f"{_named(row.joined, row.joined_count or 0, row.clients)} came back under a new id"
         return ClusterEvent(row.timestamp, EventKind.MEMBER, row.group, text)
     if row.event == FENCED:
         return ClusterEvent(row.timestamp, EventKind.MEMBER, row.group, f"fenced: {row.reason}")
     if row.event not in (STABLE, EMPTY) or (row.cause == RESTARTED and not row.joined_count and not row.left_count):
         return None
     seconds = ((row.prepare_ms or 0) + (row.complete_ms or 0)) / 1000 if row.prepare_ms is not None else None
-    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, row.left_causes)
+    changes = _changes(row.joined, row.joined_count or 0, row.left, row.left_count or 0, row.left_causes, row.clients)
     return _rebalance(row.timestamp, row.group, seconds, row.event == EMPTY, changes or row.cause, row.partitions_moved)
 
 
@@ -37,7 +37,7 @@ def of_rebalance(group: str, row: Rebalance) -> ClusterEvent | None:
     if row.outcome not in _ENDED or (row.outcome is Outcome.EMPTY and not row.left_count):
         return None
     seconds = None if row.prepare_ms is None else (row.prepare_ms + (row.complete_ms or 0)) / 1000
-    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, ())
+    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, (), {})
     return _rebalance(at_ms, group, seconds, row.outcome is Outcome.EMPTY, changes, row.partitions_moved)
 
 
@@ -52,17 +52,38 @@ def _rebalance(
 
 
 def _changes(
-    joined: Sequence[str], joined_count: int, left: Sequence[str], left_count: int, causes: Sequence[str]
+    joined: Sequence[str],
+    joined_count: int,
+    left: Sequence[str],
+    left_count: int,
+    causes: Sequence[str],
+    clients: Mapping[str, MemberClient],
 ) -> str | None:
-    parts = [f"{_named(joined, joined_count)} joined"] if joined_count else []
+    parts = [f"{_named(joined, joined_count, clients)} joined"] if joined_count else []
     if left_count:
         kinds = set(causes)
-        how = "left" if kinds <= {"member left"} else f"lost ({', '.join(sorted(kinds - {'member left'}))})"
-        parts.append(f"{_named(left, left_count)} {how}")
+        how = f"lost ({', '.join(sorted(kinds - {'member left'}))})"
+        if kinds <= {"member left"}:
+            how = "left"
+        elif kinds == {LEFT_OR_TIMED_OUT}:
+            how = "left or timed out"
+        parts.append(f"{_named(left, left_count, clients)} {how}")
     return ", ".join(parts) or None
 
 
-def _named(members: Sequence[str], count: int) -> str:
-    names = ", ".join(client_of(one) or one for one in members[:NAMED])
+def _named(members: Sequence[str], count: int, clients: Mapping[str, MemberClient]) -> str:
+    names = ", ".join(_name(one, clients.get(one)) for one in members[:NAMED])
     more = count - min(len(members), NAMED)
     return f"{names} and {more:,} more" if names and more else names or counted(count, "member")
+
+
+def _name(member_id: str, client: MemberClient | None) -> str:
+    """The client id, and the host if it is known."""
+    if client is None or not client.client_id:
+        return client_of(member_id) or member_id
+    return f"{client.client_id} ({host_name(client)})"
+
+
+def host_name(client: MemberClient) -> str:
+    """Without the slash with which Java writes an address."""
+    return client.host.removeprefix("/")

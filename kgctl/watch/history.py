@@ -49,12 +49,17 @@ def _start(rebalances: Rebalances, event: GroupEventRow) -> None:
     last = rebalances.last
     if last is not None and last.row.is_under_way:
         if end_of_unfinished(last.from_generation, event) == SUPERSEDED:
-            row = replace(last.row, ended_ms=event.timestamp, generation=event.generation, outcome=Outcome.SUPERSEDED)
+            reached = (
+                last.from_generation + 1
+                if event.counts_epochs and last.from_generation is not None
+                else event.generation
+            )
+            row = replace(last.row, ended_ms=event.timestamp, generation=reached, outcome=Outcome.SUPERSEDED)
             rebalances.replace_last(row)
         else:
             interrupt(rebalances)
     row = replace(_row(event, event.timestamp), ended_ms=None, generation=None, outcome=Outcome.UNDER_WAY)
-    rebalances.append(Entry(row, from_generation=event.generation))
+    rebalances.append(Entry(row, from_generation=event.generation - event.counts_epochs))
 
 
 def _end(rebalances: Rebalances, event: GroupEventRow) -> None:
@@ -78,9 +83,9 @@ def _row(event: GroupEventRow, started_ms: int) -> Rebalance:
         complete_ms=event.complete_ms,
         members=event.members,
         joined=event.joined,
-        joined_count=event.joined_count,
+        joined_count=event.joined_count or 0,
         left=event.left,
-        left_count=event.left_count,
+        left_count=event.left_count or 0,
         left_causes=event.left_causes,
         partitions_moved=event.partitions_moved,
         outcome=_OUTCOMES.get(event.event, Outcome.UNDER_WAY),

@@ -36,11 +36,11 @@ def after_restart(row: Row, before: Assignment | None) -> Row:
     return replace(
         row,
         cause=RESTARTED,
-        reason=f"{len(back):,} of {row.left_count:,} members came back under new ids",
+        reason=f"{len(back):,} of {row.left_count or 0:,} members came back under new ids",
         joined=joined,
-        joined_count=row.joined_count - len(back),
+        joined_count=(row.joined_count or 0) - len(back),
         left=left,
-        left_count=row.left_count - len(back),
+        left_count=(row.left_count or 0) - len(back),
         left_causes=tuple(SESSION_TIMED_OUT for _ in left),
         partitions_moved=row.partitions_moved if moved is None else moved,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgctl.model.groups import REBALANCING
+from kgctl.model.groups import REBALANCING, SHARE
 from kgctl.model.history import UNREADABLE
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.watch import history
@@ -83,7 +83,8 @@ class Timeline:
     def _seems_over(self, snapshot: GroupSnapshot) -> bool:
         """Whether the group is not rebalancing although the last row is under way; it may have begun after the description."""
         last, group = self._rebalances.last, snapshot.group
-        is_settled = group.error is None and group.state not in REBALANCING
+        # The state of a share group does not show its rebalances.
+        is_settled = group.error is None and group.state not in REBALANCING and group.type != SHARE
         return last is not None and last.row.is_under_way and is_settled
 
     def _began_before(self, snapshot: GroupSnapshot, *, is_whole: bool) -> bool:

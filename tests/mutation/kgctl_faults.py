@@ -125,9 +125,9 @@ KGCTL_FAULTS = (
     ),
     fault(
         "members of a KIP-848 group are shown although older records were not read",
-        "client/admin/consumer_group_records.py",
-        "members if group.is_whole else None",
-        "members",
+        "watch/newer_groups.py",
+        "len(self.members) if self.is_whole else None",
+        "len(self.members)",
         ("tests/kgctl/watch/test_derived_events.py",),
     ),
     # ---- switching clusters, open transactions

@@ -17,7 +17,7 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition, Refused, Unreachable
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import TopicPartitions
-from kgctl.model.history import UNREADABLE, GroupEventRow
+from kgctl.model.history import UNREADABLE, GroupEventRow, MemberClient
 from kgctl.model.topic_partition import TopicPartition
 
 EVENTS_TOPIC = "__kgctl_group_events"
@@ -166,6 +166,11 @@ def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
             absent=tuple(event.get("absent", ())),
             absent_count=event.get("absent_count", 0),
             assignment=_assignment(event.get("assignment")),
+            group_type=event.get("group_type"),
+            clients={
+                member_id: MemberClient(client["client_id"], client["host"])
+                for member_id, client in event.get("clients", {}).items()
+            },
         )
         _check(row)
         return row
@@ -176,8 +181,10 @@ def _row(_: bytes, offset: int, value: bytes | None) -> GroupEventRow:
 def _check(row: GroupEventRow) -> None:
     """Raise ValueError for values that no event has: other clients may write to the topic."""
     texts = [row.group, row.event, *(text for text in (row.cause, row.reason) if text is not None)]
-    texts += [*row.joined, *row.left, *row.left_causes, *row.absent]
-    counts = [row.generation, row.members, row.joined_count, row.left_count, row.commits_rejected, row.absent_count]
+    texts += [*row.joined, *row.left, *row.left_causes, *row.absent, *((row.group_type,) if row.group_type else ())]
+    texts += [text for client in row.clients.values() for text in (client.client_id, client.host)]
+    counts: list[int | None] = [row.generation, row.members, row.joined_count, row.left_count]
+    counts += [row.commits_rejected, row.absent_count]
     counts += [count for count in (row.prepare_ms, row.complete_ms, row.partitions_moved) if count is not None]
     for owned in (row.assignment or {}).values():
         counts += [number for topic in owned for number in topic.partitions]

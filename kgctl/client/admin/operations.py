@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from broker.security.acls.bindings import Binding, Filter
     from broker.security.secret import Secret
     from kgctl.client.admin import history, offsets
-    from kgctl.client.admin.consumer_group_records import ConsumerGroups, Take
     from kgctl.client.admin.group_metadata import GroupFacts
-    from kgctl.client.admin.stored_generations import Offsets
+    from kgctl.client.admin.group_records import Offsets, Take
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.changes import TopicChange
     from kgctl.model.cluster import ClusterFacts
@@ -209,11 +208,11 @@ class AdminOperations(GroupChanges, ResourceAdmin, TransactionAdmin):
         return events
 
     @operation
-    def read_generations(self, offsets: Offsets | None, newer: ConsumerGroups, take: Take) -> Steps[Offsets]:
-        """Pass on the generations of groups that were stored since `offsets`; the next offsets."""
-        from kgctl.client.admin import stored_generations
+    def read_group_records(self, offsets: Offsets | None, take: Take, group: str | None = None) -> Steps[Offsets]:
+        """Pass on the records about the group, or about all, that were stored since `offsets`; the next offsets."""
+        from kgctl.client.admin import group_records
 
-        return stored_generations.read_generations(self.cluster, offsets, newer, take)
+        return group_records.read_group_records(self.cluster, offsets, take, group)
 
     @operation
     def cluster_facts(self) -> Steps[ClusterFacts]:

@@ -25,7 +25,6 @@ from kgctl.exit_codes import CONDITION_NOT_MET
 from kgctl.model.findings import FAIL_ON, WORST_FIRST, Finding, is_as_bad
 from kgctl.model.health import NO_VERDICT
 from kgctl.render import note
-from kgctl.watch.derived_events import as_history
 from kgctl.watch.doctor.facts import HISTORY, HOLDS, REBALANCES, facts_of
 from kgctl.watch.doctor.rules import diagnose, rule_rows
 
@@ -143,7 +142,7 @@ def _events(admin: Admin, missing: dict[str, str]) -> tuple[GroupEventRow, ...]:
             missing[REBALANCES] = str(error)
             return ()
         try:
-            return tuple(map(as_history, deriver(admin, error)()))
+            return tuple(deriver(admin, error)())
         except KgctlError as why:
             missing[REBALANCES] = str(why)
             return ()

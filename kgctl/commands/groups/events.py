@@ -55,8 +55,9 @@ def events(
     """Show the events of groups.
 
     Rebalances, members that join and leave, deletions; of all groups by default. kgctl's own broker keeps the events of
-    a week, with causes. On other clusters, events are derived from the generations in __consumer_offsets, if you may
-    read it: what a rebalance led to, without its start and its cause, for classic groups.
+    a week, with causes. On other clusters, events are derived from what is stored in __consumer_offsets, if you may
+    read it. The records of consumer and share groups also show when a rebalance began and why; not whether a member left or
+    timed out.
     """
     chosen = settings(ctx)
     seconds = None if duration is None else seconds_of(duration, "--for")
@@ -115,8 +116,9 @@ def _reader(admin: Admin, chosen: Settings) -> Callable[[], list[EventRow]]:
     try:
         kept = admin.new_events(None, whole_history=True)
     except Precondition as error:
-        chosen.explain(f"{error} Events are derived from the generations in __consumer_offsets.")
-        return deriver(admin, error)
+        chosen.explain(f"{error} Events are derived from what is stored in __consumer_offsets.")
+        derived = deriver(admin, error)
+        return lambda: [event_row(event) for event in derived()]
     first: list[EventRow] | None = [event_row(event) for event in kept]
 
     def read() -> list[EventRow]:

@@ -1,6 +1,6 @@
 """The colours of the page and the charts, for light and dark.
 
-Lag goes from pale to deep in one hue; causes have Okabe and Ito's colours. Colour-blind readers can distinguish both.
+Lag goes from pale to deep in one hue; causes have Okabe and Ito's colours, and Tol's indigo. Colour-blind readers can distinguish both.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ CAUSES = {
     "sync timed out": "sync",
     "rebalance timed out": "timeout",
     "subscription changed": "subscription",
+    "topics changed": "topics",
+    "member left or timed out": "left",
     "requested by an admin": "admin",
     "group deleted": "deleted",
 }
@@ -30,6 +32,7 @@ _CAUSE_COLOURS = {
     "sync": "#cc79a7",
     "timeout": "#8c510a",
     "subscription": "#009e73",
+    "topics": "#332288",
     "admin": "#56b4e9",
     "deleted": "#5c5c5c",
     "other": "#f0e442",
@@ -56,6 +59,7 @@ DARK = {
     **_CAUSE_COLOURS,
     "joined": "#2380c4",
     "admin": "#9bd7fa",
+    "topics": "#8577d9",
     "timeout": "#b9793a",
     "deleted": "#8a8a8a",
     "unknown": "#737b84",

@@ -64,8 +64,11 @@ def test_events_of_newer_groups_are_derived(kgctl: Kgctl, cluster: Cluster) -> N
     consumer.close()
     rows = kgctl.rows("events", group)
     assert [(row["event"], row["members"]) for row in rows][-1] == ("empty", 0)
-    assert (rows[0]["event"], rows[0]["members"], rows[0]["joined_count"]) == ("stable", 1, 1)
-    assert rows[-1]["left"] == rows[0]["joined"]
+    start, stable = rows[:2]
+    assert (start["event"], start["cause"], stable["event"]) == ("rebalance_started", "member joined", "stable")
+    assert (stable["members"], stable["joined_count"]) == (1, 1)
+    assert rows[-1]["left"] == stable["joined"]
+    assert [client["client_id"] for client in stable["clients"].values()] == ["rdkafka"]
     assert all(row["is_derived"] for row in rows)
     deleted = kgctl("groups", "delete", group, "--execute")
     assert deleted.exit_code == 0, deleted.output

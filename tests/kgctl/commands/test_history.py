@@ -73,6 +73,14 @@ def test_events_come_from_the_whole_log_in_order() -> None:
     assert len(feeder.calls(FETCH)) == 3
 
 
+def test_a_start_in_a_group_that_counts_epochs_has_the_epoch_that_begins() -> None:
+    """Also when another epoch supersedes it: the row then shows what `--all` shows."""
+    starts = [event("rebalance_started", generation=n, group_type="consumer") for n in (3, 4)]
+    log = fed([*starts, event("stable", generation=4, group_type="consumer")])
+    rows = by_rebalance(history(log))
+    assert [(row.event, row.generation) for row in rows] == [("superseded", 3), ("stable", 4)]
+
+
 def test_each_rebalance_is_one_row_that_says_how_it_ended() -> None:
     log = fed(
         [

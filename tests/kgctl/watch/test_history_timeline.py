@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.light_dataclasses import replace
 from kgctl.model.groups import TopicPartitions
 from kgctl.model.history import GroupEventRow
 from kgctl.model.watched import Rebalance
@@ -90,6 +91,21 @@ def test_a_superseded_rebalance_led_to_a_generation_that_never_became_stable() -
     )
     assert kinds(rows) == [(1_000, 3_000, 5, "superseded"), (3_000, 6_000, 6, "stable")]
     assert [row.cause for row in rows] == ["member joined", "sync timed out"]
+
+
+def test_a_superseded_epoch_is_that_of_its_start() -> None:
+    events = event(STARTED, 1_000, 4), event(STARTED, 3_000, 5), event(STABLE, 6_000, 5)
+    rows = from_history(*(replace(one, group_type="consumer") for one in events))
+    assert kinds(rows) == [(1_000, 3_000, 4, "superseded"), (3_000, 6_000, 5, "stable")]
+
+
+def test_a_share_group_is_stable_while_it_rebalances() -> None:
+    timeline = Timeline()
+    share = replace(group("Stable"), type="Share")
+    start = replace(event(STARTED, 1_000, 4), group_type="share")
+    timeline.add(group_snapshot(2, share, [start]), whole_history=True)
+    (row,) = timeline.add(group_snapshot(90, share, ()))
+    assert row.is_under_way
 
 
 def test_a_rebalance_interrupted_by_a_restart_has_no_duration() -> None:

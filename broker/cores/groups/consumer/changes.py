@@ -90,10 +90,14 @@ def _report(step: Step, group: ConsumerGroup, generation: int) -> None:
         group.owners_reported = {}
     if group.generation != generation:
         _set_cause(step, group)
+        group.notes.started_by = group.pending_event.cause, group.pending_event.reason
         if group.pending_event.prepare_started_ms is None:
             group.pending_event.prepare_started_ms = step.now_ms
         group.is_rebalancing = True
         step.emit(group, EventType.REBALANCE_STARTED)
+    elif group.is_rebalancing and group.notes.has_cause and group.notes.started_by is not None:
+        # A static member that takes its place again during a rebalance does not begin it.
+        group.pending_event.cause, group.pending_event.reason = group.notes.started_by
     if group.is_rebalancing:
         if group.state_name == "Stable":
             group.is_rebalancing = group.was_replaced = False

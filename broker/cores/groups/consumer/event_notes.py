@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from broker.cores.groups.events import Cause
 from broker.cores.groups.topics import TopicCatalog
 
 # Topic -> its id and partition count; None if it does not exist.
@@ -18,13 +19,14 @@ NAMED = 5
 class EventNotes:
     """`has_cause`: the pending event has the cause of the epoch that this step begins.
 
-    `has_topic_change`: the topics are not those of the present epoch.
+    `has_topic_change`: the topics are not those of the present epoch. `started_by`: why it began, None if that is not known.
     """
 
-    __slots__ = ("fenced", "has_cause", "has_topic_change", "state", "state_since_ms", "topics")
+    __slots__ = ("fenced", "has_cause", "has_topic_change", "started_by", "state", "state_since_ms", "topics")
 
     def __init__(self) -> None:
         self.has_cause = self.has_topic_change = False
+        self.started_by: tuple[Cause | None, str] | None = None
         self.topics: SeenTopics | None = None  # as the last event of an epoch saw them
         self.fenced: set[str] = (
             set()

@@ -32,13 +32,13 @@ def report(
     generation: int,
     *,
     has_changed: bool,
-    has_other_topics: bool = False,
+    cause: Cause | None = None,
     reason: str = "",
 ) -> None:
     """Emit the events of a step, before which the group epoch was `generation`.
 
-    `has_changed`: members, subscriptions or targets have; other epochs are not reported. `has_other_topics`: the subscription of
-    a member has changed. `reason` is that of a changed target.
+    `has_changed`: members, subscriptions or targets have; other epochs are not reported. `cause` and `reason` are those of the
+    epoch; None if they are noted, as a member has joined or left.
     """
     if not group.members:
         if group.generation != generation:
@@ -49,8 +49,8 @@ def report(
         group.owners_reported = {}
     if group.generation != generation and has_changed:
         pending = group.pending_event
-        if pending.cause is None:
-            pending.set_cause(Cause.SUBSCRIPTION_CHANGED if has_other_topics else Cause.TOPICS_CHANGED, reason)
+        if cause is not None:
+            pending.set_cause(cause, reason)
         if pending.prepare_started_ms is None:
             pending.prepare_started_ms = step.now_ms
         group.is_rebalancing = True

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.events import Cause
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.records.share import (
@@ -73,7 +74,7 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     has_other_topics = updated.subscription.topic_names != member.subscription.topic_names
 
     catalog = step.coordinator.topics
-    epoch, version = group.generation, catalog.version
+    epoch, version, hashed = group.generation, catalog.version, group.metadata_hash
     has_unassigned = group.has_unassigned_partitions()
     is_bumped = has_other_topics or has_unassigned
     # Nearly all heartbeats change nothing.
@@ -98,6 +99,7 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
         records.append(ShareCurrentRecord(group.group_id, member.member_id, current, step.wall_ms))
 
     generation, is_new = group.generation, member.member_id not in group.members
+    is_same_hash = hashed == group.metadata_hash
     for record in records:
         step.persist(record)
     stored = step.groups[request.group_id]
@@ -108,11 +110,15 @@ def _beat(step: Step, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbea
     stored.heartbeats_ms[member.member_id] = step.now_ms
     if is_new and len(stored.members) == 1:
         stored.state_since_ms = step.wall_ms
+    cause: Cause | None = Cause.SUBSCRIPTION_CHANGED if has_other_topics else Cause.TOPICS_CHANGED
+    if not has_other_topics and is_same_hash and group.is_rebalancing:
+        cause = None  # what a member has left is assigned
     if is_new:
+        cause = None
         note_joined(stored, stored.members[member.member_id])
     has_changed = has_other_topics or any(isinstance(record, ShareTargetRecord) for record in records)
     reason = _UNASSIGNED if has_unassigned and not has_other_topics else ""
-    report(step, stored, generation, has_changed=has_changed, has_other_topics=has_other_topics, reason=reason)
+    report(step, stored, generation, has_changed=has_changed, cause=cause, reason=reason)
     if stored.complete_version != version:
         initialize_missing(step, stored, named)
     return _answer(step, request, member, updated)

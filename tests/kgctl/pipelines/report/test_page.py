@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from broker.cores.groups.events import Cause
+from kgctl.model.history import LEFT_OR_TIMED_OUT
 from kgctl.pipelines.report import build
 from kgctl.pipelines.report.charts import lag_chart, rebalance_chart
 from kgctl.pipelines.report.facts import read_facts
+from kgctl.pipelines.report.palette import DARK, LIGHT, NO_CAUSE, OTHER_CAUSE, cause_colour
 from kgctl.pipelines.report.text_width import text_width
 from tests.kgctl.pipelines.report.reading import Page, read
 from tests.kgctl.pipelines.report.tables import commit
@@ -177,6 +180,13 @@ def test_a_chart_is_a_file_of_its_own_with_its_colours(tmp_path: Path) -> None:
         named = {name.split(")")[0] for name in path.read_text().split("var(")[1:]}
         assert all(f"{name}: #" in style for name in named)
         assert float(svg.attrib["width"]) == 960
+
+
+def test_each_cause_has_a_colour_of_its_own() -> None:
+    for palette in (LIGHT, DARK):
+        colours = [palette[cause_colour(cause.value)[1]] for cause in Cause]
+        assert len({*colours, palette[OTHER_CAUSE[1]], palette[NO_CAUSE[1]]}) == len(Cause) + 2
+    assert cause_colour(LEFT_OR_TIMED_OUT)[0] == LEFT_OR_TIMED_OUT
 
 
 def test_bars_and_areas_lie_within_the_chart(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ TOOLS = {
     "kafka-consumer-groups": "kgctl.compat.consumer_groups.command",
     "kafka-acls": "kgctl.compat.acls.command",
     "kafka-configs": "kgctl.compat.configs.command",
+    "kafka-features": "kgctl.compat.features",
     "kafka-topics": "kgctl.compat.topics.command",
     "kafka-transactions": "kgctl.compat.transactions.command",
 }

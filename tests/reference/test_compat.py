@@ -10,7 +10,7 @@ import pytest
 
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.compat.tool import DIALECTS
-from tests.harness import clusters, compat_acls, compat_fuzz, compat_state
+from tests.harness import clusters, compat_acls, compat_features, compat_fuzz, compat_state
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, append
 from tests.harness.compat_state import Case, Differences
@@ -89,6 +89,24 @@ def test_other_tools_print_the_same(
     differences = Differences()
     for case in compat_state.OTHER_TOOLS[tool]:
         compared(tool_servers[dialect], dialect, prepared_cluster, tool, case, differences)
+    assert not differences, "\n".join(differences)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_features_are_shown_and_changed_alike(
+    prepared_cluster: Cluster, tool_servers: dict[str, ToolServer], dialect: str
+) -> None:
+    differences = Differences()
+    server = ("--bootstrap-server", prepared_cluster.bootstrap_servers)
+    compat_features.reset(prepared_cluster.bootstrap_servers)
+    theirs = [tool_servers[dialect].run("features", *server, *case) for case in compat_features.CASES]
+    compat_features.reset(prepared_cluster.bootstrap_servers)
+    for case, done in zip(compat_features.CASES, theirs, strict=True):
+        ours = Kgctl()("compat", "--ak-exit-codes", "--dialect", dialect, "kafka-features", *server, *case)
+        expected = done.code, compat_features.shape(done.stdout)
+        found = ours.exit_code, compat_features.shape(ours.stdout)
+        differences.add(f"{dialect}: {case}", expected, found)
+    compat_features.reset(prepared_cluster.bootstrap_servers)
     assert not differences, "\n".join(differences)
 
 

@@ -14,6 +14,7 @@ from broker.storage.rescue.reading import Progress
 from broker.storage.rescue.salvage import CommittedOffset, Salvage, SecurityRecord, StoredPartition
 from broker.storage.rescue.segment_files import FoundFiles, PartitionKey, find_segment_files
 from broker.storage.rescue.topics import FoundTopic, find_topic_directories, find_topics
+from broker.storage.rows.declarations import SHARE_STATE_TOPIC
 from broker.storage.store.commit_marker import CommitMarkerFile
 
 # Ids that the broker gave out and that appear in no batch must not be given out again.
@@ -74,6 +75,11 @@ def plan_rescue(data_dir: Path, progress: Progress) -> RescuePlan:
         warnings.append(
             "transactional ids, their offsets and levels of features are not kept: the first start aborts all open"
             " transactions; restart transactional producers"
+        )
+    if any(topic.name == SHARE_STATE_TOPIC for topic in salvage.topics.values()):
+        warnings.append(
+            "share groups are not kept: enable them again (share.version=1); they begin where share.auto.offset.reset of"
+            " the group says, by default at the end"
         )
     return RescuePlan(
         data_dir,

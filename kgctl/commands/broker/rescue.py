@@ -70,7 +70,7 @@ def rescue(
     """Bring back the records of a damaged data directory.
 
     Needed if store.db is damaged or missing. Builds a new data directory from the segment files: topics with their names,
-    ids and configs, records under their offsets, producer state. The damaged directory stays as it is. Users, ACLs and quotas come back as far as they are readable. Consumer groups start empty, and open transactions are aborted. The committed offsets that
+    ids and configs, records under their offsets, producer state. The damaged directory stays as it is. Users, ACLs and quotas come back as far as they are readable. Consumer groups start empty, share groups are gone, and open transactions are aborted. The committed offsets that
     are still readable are listed; check them, then put them back with `kgctl groups reset-offsets --from-file`.
 
     JSON, YAML and CSV list the partitions, or the committed offsets with --offsets.

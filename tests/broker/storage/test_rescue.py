@@ -14,7 +14,7 @@ from broker.data_directory import is_foreign
 from broker.protocol.offsets_topic import OffsetCommitKey, OffsetCommitValue, encode_key, encode_value, partition_for
 from broker.protocol.record_batch import BatchHeader, batches
 from broker.rescue import NoData, Unusable, holding, plan_rescue, rescue
-from broker.storage import OFFSETS_TOPIC, Appended, DamageError, Log, TopicRow
+from broker.storage import OFFSETS_TOPIC, SHARE_STATE_TOPIC, Appended, DamageError, Log, TopicRow
 from broker.storage.rescue.plan import RescuePlan
 from broker.storage.store.checked_pages import LOCKED_PAGE, PAGE_BYTES, page_is_intact
 from tests.harness.store_damages import DAMAGES, flip
@@ -563,3 +563,22 @@ def test_the_page_that_sqlite_locks_and_never_writes_is_no_damage() -> None:
     assert page_is_intact(bytes(PAGE_BYTES), LOCKED_PAGE)
     assert not page_is_intact(bytes(PAGE_BYTES), LOCKED_PAGE - 1)
     assert LOCKED_PAGE == 0x40000000 // PAGE_BYTES + 1
+
+
+def test_share_groups_are_named_as_lost(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    log = open_log(path)
+    append(topic_log(log, "t"), b"x")
+    log.flush()
+    log.close()
+    with holding(path):
+        assert not any("share groups" in warning for warning in plan_rescue(path, lambda size: None).warnings)
+    log = open_log(path)
+    assert list(log.share_state_rows()) == []
+    log.append_rows(SHARE_STATE_TOPIC, [TopicRow(1, b"\0\0key", b"value", NOW)])
+    log.flush()
+    log.close()
+    plan, rescued_log = rescued(path)
+    assert any("share groups are not kept" in warning for warning in plan.warnings)
+    assert SHARE_STATE_TOPIC not in rescued_log.topics
+    rescued_log.close()

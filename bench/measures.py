@@ -19,6 +19,7 @@ from bench import (
     members,
     recovery,
     secured,
+    share_groups,
     streams,
     transactions,
     wire,
@@ -34,6 +35,7 @@ CLIENT_RECORDS = 50_000
 LINES = 64
 GROUPS = 10_000
 MEMBERS, TARGET_PARTITIONS = 1_000, 10_000
+SHARED_RECORDS = {100: 40_000, 1: 10_000}  # by the number of records in a batch
 ON_A_DASHBOARD = 1_000
 ASKED_TIMES = 3
 HANDSHAKES = 200
@@ -198,8 +200,10 @@ def _consumer_groups(running: Running) -> Iterator[Figure | Absent]:
     yield from _rates(running, "ConsumerGroupHeartbeat", consumer_groups.heartbeat_lines)
     name = f"consumer group of {MEMBERS:,} members to Stable"
     try:
+        before = running.cpu_s()
         took_s = consumer_groups.join_time_s(running.address, "settling", MEMBERS, MEMBERS)
         yield Figure(name, "ms", took_s * 1000)
+        yield Figure(f"{name}: broker CPU", "ms", (running.cpu_s() - before) * 1000)
     except (Refused, OSError) as error:
         yield Absent(name, "ms", str(error))
     name = f"target of {MEMBERS:,} members, {TARGET_PARTITIONS:,} partitions"
@@ -208,6 +212,26 @@ def _consumer_groups(running: Running) -> Iterator[Figure | Absent]:
         yield Figure(name, "ms", took_s * 1000)
     except (Refused, OSError) as error:
         yield Absent(name, "ms", str(error))
+
+
+def _share_groups(running: Running) -> Iterator[Figure | Absent]:
+    cases = [(consumers, in_a_batch) for in_a_batch in (100, 1) for consumers in (1, 4)]
+    for consumers, in_a_batch in cases:
+        name = f"ShareFetch with acknowledgements, {consumers} consumer{'s' if consumers > 1 else ''}"
+        name += ", batches of 1" if in_a_batch == 1 else ""
+        try:
+            tag, records = f"share-{consumers}-{in_a_batch}", SHARED_RECORDS[in_a_batch]
+            groups_of_case = [f"{tag}-warm", tag]
+            share_groups.prepare(running.address, tag, groups_of_case, records, in_a_batch)
+            for group in groups_of_case:
+                before = running.cpu_s()
+                took_s = share_groups.seconds(running.address, tag, group, consumers, records)
+                used = running.cpu_s() - before
+        except (Refused, OSError) as error:
+            yield Absent(name, "records/s", str(error))
+            continue
+        yield Figure(name, "records/s", records / took_s, True)
+        yield Figure(f"{name}: broker CPU", "us each", used / records * 1e6)
 
 
 def _groups(running: Running) -> Iterator[Figure | Absent]:
@@ -314,6 +338,7 @@ MEASURES = [
     Measure("connects", _connects),
     Measure("joins", _joins),
     Measure("consumer-groups", _consumer_groups, alone=True),
+    Measure("share-groups", _share_groups, alone=True),
     Measure("groups", _groups, alone=True),
     Measure("dashboard", _dashboard, alone=True),
     Measure("recovery", _recovery, alone=True),

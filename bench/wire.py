@@ -15,6 +15,7 @@ from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeart
 from broker.protocol.messages.create_topics import CreateTopicsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
 from broker.protocol.messages.heartbeat import HeartbeatRequest
+from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from broker.protocol.messages.join_group import JoinGroupRequest
 from broker.protocol.messages.leave_group import LeaveGroupRequest
 from broker.protocol.messages.list_groups import ListGroupsRequest
@@ -22,17 +23,21 @@ from broker.protocol.messages.metadata import MetadataRequest
 from broker.protocol.messages.offset_commit import OffsetCommitRequest
 from broker.protocol.messages.offset_fetch import OffsetFetchRequest
 from broker.protocol.messages.produce import ProduceRequest
+from broker.protocol.messages.share_fetch import ShareFetchRequest
+from broker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from broker.protocol.messages.sync_group import SyncGroupRequest
+from broker.protocol.messages.update_features import UpdateFeaturesRequest
 from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.wire_types import Message
 
-# Versions that every broker since Kafka 3 supports; of consumer groups, since 4.
+# Versions that every broker since Kafka 3 supports; of consumer groups, since 4, and of share groups, since 4.1.
 VERSIONS: dict[type[Message], int] = {
     ConsumerGroupDescribeRequest: 0,
     ConsumerGroupHeartbeatRequest: 0,
     CreateTopicsRequest: 5,
     DescribeGroupsRequest: 5,
     HeartbeatRequest: 4,
+    IncrementalAlterConfigsRequest: 1,
     JoinGroupRequest: 7,
     LeaveGroupRequest: 4,
     ListGroupsRequest: 4,
@@ -40,7 +45,10 @@ VERSIONS: dict[type[Message], int] = {
     OffsetCommitRequest: 8,
     OffsetFetchRequest: 8,
     ProduceRequest: 7,
+    ShareFetchRequest: 1,
+    ShareGroupHeartbeatRequest: 1,
     SyncGroupRequest: 5,
+    UpdateFeaturesRequest: 1,
 }
 CLIENT_ID = "bench"
 SESSION_TIMEOUT_MS = 60_000

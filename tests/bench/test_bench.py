@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import cli, consumer_groups, groups, load, pipelines, secured, streams, wire
+from bench import cli, consumer_groups, groups, load, pipelines, secured, share_groups, streams, wire
 from bench.measures import COMMANDS, MEASURES, Absent, Figure
 from bench.report import Report
 from bench.targets import Running, Target, TargetFailed, ours, peer
@@ -196,3 +196,12 @@ def test_a_consumer_group_settles_and_gets_its_target() -> None:
             assert load.run(lines, 1, 0.05).answers > 0
         finally:
             load.close(lines)
+
+
+def test_share_consumers_acknowledge_all_records() -> None:
+    with LocalBroker() as kafka:
+        address = address_of(kafka.bootstrap_servers)
+        for consumers, in_a_batch in ((1, 100), (3, 1)):
+            topic, group = f"shared-{consumers}", f"group-{consumers}"
+            share_groups.prepare(address, topic, [group], 800, in_a_batch)
+            assert share_groups.seconds(address, topic, group, consumers, 800) > 0

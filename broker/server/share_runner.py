@@ -223,14 +223,20 @@ class ShareRunner:
             if partition is not None:
                 self._ended(partition, self._step(release, partition, session_key.member_id))
 
-    def disconnected(self, owner: object) -> None:
-        """The client has disconnected: all its sessions end. A group without sessions keeps no partitions in memory."""
+    def disconnected(self, owner: object, group_id: str) -> None:
+        """The client has disconnected: all its sessions end; the group is that of the last one that it opened.
+
+        If they were the last ones of their groups, these keep no partitions in memory.
+        """
         if self._stopped or self._flusher.failure is not None:
             return
+        groups = {group_id}
         for session_key in self.sessions.of_owner(owner):
             self.close_session(session_key)
-        for key in [key for key in self._partitions if not self.sessions.has_members(key.group_id)]:
-            self._fence(key)
+            groups.add(session_key.group_id)
+        for key in list(self._partitions):
+            if key.group_id in groups and not self.sessions.has_members(key.group_id):
+                self._fence(key)
 
     def disabled(self) -> None:
         """An administrator has disabled share groups: all sessions end. What was acquired is available if they are enabled again."""

@@ -85,7 +85,7 @@ def share_fetch(request: ShareFetchRequest, exchange: Exchange, resources: Resou
         return ShareFetchResponse(error_code=begun)
     if not begun.is_later and begun.session is not None:
         session = connection.session
-        session.at_end = lambda: shares.disconnected(connection)
+        session.at_end = lambda: shares.disconnected(connection, key.group_id)
     acknowledged = _acknowledge(request, exchange, resources) if has_acknowledgements else {}
     reading = _Reading(request, begun, acknowledged, exchange, resources)
     if reading.attempt(final=request.max_wait_ms <= 0):

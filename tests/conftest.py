@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.unraisableexception import gc_collect_iterations_key
 from hypothesis import HealthCheck, settings
 
 from tests.harness.kafka_cases import CollectedTests
@@ -91,6 +92,11 @@ def own_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A cluster of each kind for one test, which may kill it."""
     with _started(request.param) as running:
         yield running
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # At its end, each worker would collect the garbage of all tests five times.
+    config.stash[gc_collect_iterations_key] = 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -31,8 +31,9 @@ from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.listeners import ApiVersionsThenSilence, listening, wait_for_the_end
 
-HELP_PAGES = [[], *([name] for name in COMMANDS)]
-HELP_PAGES += [[name, verb] for name in COMMANDS for verb in verbs_of(load(name))]
+
+def help_pages() -> list[list[str]]:
+    return [[], *([name] for name in COMMANDS), *([name, verb] for name in COMMANDS for verb in verbs_of(load(name)))]
 
 
 def closed_port() -> str:
@@ -45,42 +46,46 @@ def closed_port() -> str:
 # --- help ---
 
 
-@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
-def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(arguments: list[str]) -> None:
-    result = Kgctl()(*arguments, "-h")
-    assert (result.exit_code, result.stdout) == (0, Kgctl()(*arguments, "--help").stdout)
-    own, _, panel = result.stdout.partition("\nGlobal options:\n")
-    lines = panel.split("\n\n")[0].strip().splitlines()
-    assert lines[-1].split()[:2] == ["-h,", "--help"]
-    assert len(lines) <= 10
-    assert "--bootstrap" not in own
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """The help of each command by its command line."""
+    return {" ".join(["kgctl", *arguments]): Kgctl()(*arguments, "-h").stdout for arguments in help_pages()}
 
 
-@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
-def test_every_command_shows_examples(arguments: list[str]) -> None:
-    page = Kgctl()(*arguments, "-h").stdout
-    command = " ".join(["kgctl", *arguments])
-    assert "\nCommands:\n" in page or f"    {command}" in page.partition("Examples:")[2]
+def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(pages: dict[str, str]) -> None:
+    for command, page in pages.items():
+        result = Kgctl()(*command.split()[1:], "--help")
+        assert (result.exit_code, result.stdout) == (0, page), command
+        own, _, panel = page.partition("\nGlobal options:\n")
+        lines = panel.split("\n\n")[0].strip().splitlines()
+        assert lines[-1].split()[:2] == ["-h,", "--help"], command
+        assert len(lines) <= 10, command
+        assert "--bootstrap" not in own, command
 
 
-@pytest.mark.parametrize("arguments", HELP_PAGES, ids=" ".join)
-def test_help_fits_eighty_columns(arguments: list[str]) -> None:
-    lines = Kgctl()(*arguments, "-h").stdout.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert not [line for line in lines if line.endswith("...") and not line.startswith("Usage:")]
+def test_every_command_shows_examples(pages: dict[str, str]) -> None:
+    for command, page in pages.items():
+        assert "\nCommands:\n" in page or f"    {command}" in page.partition("Examples:")[2], command
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_root_lists_a_command_with_the_beginning_of_its_own_help(name: str) -> None:
-    own = " ".join(load(name).help.split())
-    assert own.startswith(COMMANDS[name].help.rstrip("."))
+def test_help_fits_eighty_columns(pages: dict[str, str]) -> None:
+    for command, page in pages.items():
+        lines = page.splitlines()
+        assert max(map(len, lines)) <= 80, command
+        assert not [line for line in lines if line.endswith("...") and not line.startswith("Usage:")], command
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_lists_its_verbs_with_the_beginning_of_their_own_help(name: str) -> None:
-    command = load(name)
-    for verb, loaded in verbs_of(command).items():
-        assert " ".join(loaded.help.split()).startswith(" ".join(command.commands[verb].help.split()).rstrip("."))
+def test_the_root_lists_a_command_with_the_beginning_of_its_own_help() -> None:
+    for name, entry in COMMANDS.items():
+        assert " ".join(load(name).help.split()).startswith(entry.help.rstrip(".")), name
+
+
+def test_a_command_lists_its_verbs_with_the_beginning_of_their_own_help() -> None:
+    for name in COMMANDS:
+        command = load(name)
+        for verb, loaded in verbs_of(command).items():
+            listed = " ".join(command.commands[verb].help.split()).rstrip(".")
+            assert " ".join(loaded.help.split()).startswith(listed), (name, verb)
 
 
 def test_help_loads_nothing_that_it_does_not_need() -> None:

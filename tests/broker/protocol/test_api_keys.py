@@ -14,15 +14,14 @@ from broker.protocol.api_keys import APIS, NATIVE_FIRST_KEY
 from broker.protocol.errors import ErrorCode, is_retriable, message_of
 
 
-@pytest.mark.parametrize("key", APIS)
-def test_request_and_response_agree_with_the_table(key: int) -> None:
-    api = APIS[key]
-    assert api.key == api.request.API_KEY == api.response.API_KEY == key
-    assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
-    assert api.request.VERSIONS == api.response.VERSIONS == api.versions
-    assert api.request.FLEXIBLE_SINCE == api.response.FLEXIBLE_SINCE
-    assert api.versions
-    assert all(api.is_flexible(version) == (version >= api.request.FLEXIBLE_SINCE) for version in api.versions)
+def test_request_and_response_agree_with_the_table() -> None:
+    for key, api in APIS.items():
+        assert api.key == api.request.API_KEY == api.response.API_KEY == key
+        assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
+        assert api.request.VERSIONS == api.response.VERSIONS == api.versions, key
+        assert api.request.FLEXIBLE_SINCE == api.response.FLEXIBLE_SINCE, key
+        assert api.versions, key
+        assert all(api.is_flexible(version) == (version >= api.request.FLEXIBLE_SINCE) for version in api.versions), key
 
 
 def test_every_message_module_is_in_the_table() -> None:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import broker
 
 ROOT = Path(broker.__file__).parent
 MODULES = [*sorted((ROOT / "cores").rglob("*.py")), ROOT / "timers.py"]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
-def test_module_neither_opens_files_nor_prints(path: Path) -> None:
+def test_no_module_opens_files_or_prints() -> None:
     called = {
-        node.func.id
+        (path, node.func.id)
+        for path in MODULES
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    assert not called & {"open", "print", "input", "exec", "eval"}
+    assert not [one for one in called if one[1] in ("open", "print", "input", "exec", "eval")]
 
 
 def test_only_apply_changes_hard_state() -> None:

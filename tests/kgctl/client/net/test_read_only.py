@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.protocol.api_keys import APIS, Api
+from broker.protocol.api_keys import APIS
 from kgctl.client.net.read_only import ReadOnly, check_reads
 
 READS = """
@@ -16,11 +16,11 @@ READS = """
 """
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_a_read_only_connection_sends_requests_that_read_and_no_others(api: Api) -> None:
-    asked = api.request.__new__(api.request)
-    if api.name in READS.split():
-        check_reads(asked)
-        return
-    with pytest.raises(ReadOnly, match=f"{api.name} is refused: the context is read-only"):
-        check_reads(asked)
+def test_a_read_only_connection_sends_requests_that_read_and_no_others() -> None:
+    for api in APIS.values():
+        asked = api.request.__new__(api.request)
+        if api.name in READS.split():
+            check_reads(asked)
+            continue
+        with pytest.raises(ReadOnly, match=f"{api.name} is refused: the context is read-only"):
+            check_reads(asked)

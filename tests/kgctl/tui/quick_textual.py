@@ -2,8 +2,8 @@
 
 - Styles depend on the style sheet and on the path from the app to a widget: types, ids, classes and pseudo-classes. They are
   computed once for each such pair, also across apps, and not again for every widget below one that changed.
-- A terminal without display draws nothing. What tests read and the last screen of each app are rendered, other updates only
-  for snapshots: the widths of columns depend on what was rendered before.
+- A terminal without display draws nothing. What tests read is rendered, and the last screen of an app of which nothing was
+  read; other updates only for snapshots: the widths of columns depend on what was rendered before.
 
 `test_every_screen.py` compares the styles of every screen with those that Textual computes.
 """
@@ -45,10 +45,13 @@ class Sheet:
 
 
 _sheets: dict[Any, Sheet] = {}
+_parsed: dict[Any, Any] = {}
 _paths: dict[Any, int] = {}
 _numbers = itertools.count(1)
 # The paths of the nodes that are updated together: they do not change meanwhile.
 _known: dict[DOMNode, int] | None = None
+# Whether a test has read the screen of the running app.
+_was_read = False
 
 
 def _sheet_of(stylesheet: Stylesheet) -> Sheet:
@@ -87,7 +90,9 @@ def _path_of(node: DOMNode, sheet: Sheet) -> int:
 
 _apply = Stylesheet.apply
 _update_nodes = Stylesheet.update_nodes
+_parse_rules = Stylesheet._parse_rules
 _render_update = Compositor.render_update
+_render_strips = Compositor.render_strips
 _run_test = App.run_test
 
 
@@ -146,6 +151,13 @@ def apply(stylesheet: Stylesheet, node: DOMNode, *, animate: bool = False, cache
         node._kgctl_path = path  # type: ignore[attr-defined]
 
 
+def parse_rules(stylesheet: Stylesheet, css: str, read_from: Any, *more: Any, **named: Any) -> Any:
+    key = (css, read_from, more, tuple(named.items()), tuple(stylesheet._variables.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse_rules(stylesheet, css, read_from, *more, **named)
+    return _parsed[key]
+
+
 def update_nodes(stylesheet: Stylesheet, nodes: Any, animate: bool = False) -> None:
     global _known
     before, _known = _known, {}
@@ -175,11 +187,19 @@ def render_update(compositor: Compositor, full: bool = False, screen_stack: Any 
     return "" if is_dirty else None
 
 
+def render_strips(compositor: Compositor, size: Any = None) -> Any:
+    global _was_read
+    _was_read = True
+    return _render_strips(compositor, size)
+
+
 @asynccontextmanager
 async def run_test(app: App[Any], **options: Any) -> AsyncIterator[Pilot[Any]]:
+    global _was_read
+    _was_read = False
     async with _run_test(app, **options) as pilot:
         yield pilot
-        if app._screen_stack:
+        if app._screen_stack and not _was_read:
             app.screen._compositor.render_strips()
 
 
@@ -188,6 +208,7 @@ def quick_styles() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "apply", apply)
         patch.setattr(Stylesheet, "update_nodes", update_nodes)
+        patch.setattr(Stylesheet, "_parse_rules", parse_rules)
         yield
 
 
@@ -195,5 +216,6 @@ def quick_styles() -> Iterator[None]:
 def few_renders() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compositor, "render_update", render_update)
+        patch.setattr(Compositor, "render_strips", render_strips)
         patch.setattr(App, "run_test", run_test)
         yield

@@ -139,7 +139,7 @@ class FileSlice:
         self.position = position
         self.length = length
         self.end_offset = -1  # behind the last batch
-        self.is_cut = False  # more could be read, but checking it would take too long at once
+        self.is_cut = False  # more could be read, but it is in another file, or checking it would take too long at once
 
     def open(self) -> OpenFile:
         """The file, to be dropped as soon as a part of the slice is written. OutOfDescriptors: try again later."""

@@ -61,7 +61,7 @@ class Found:
     refused: list[Row] = field(default_factory=list)
     bytes_read: int = 0
     failed: bool = False
-    is_cut: bool = False  # there is more, which would take too long to read now
+    is_cut: bool = False  # there is more, which is in another file or would take too long to read now
 
 
 class Reading:

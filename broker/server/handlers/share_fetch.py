@@ -181,6 +181,7 @@ class _Reading:
         read, has_failed = self._read(readable, refused)
         # As in Kafka, `min_bytes` of 0 waits for a partition that is not full.
         has_enough = bool(readable) and sum(len(each.records) for each in read) >= self._min_bytes
+        has_enough = has_enough or any(self._has_more(each) for each in read)
         if not final and watched and not has_failed and not has_enough:
             self._watched = watched
             return False
@@ -255,6 +256,11 @@ class _Reading:
             if spots:
                 room -= spots[-1].batch.last_offset - max(offset - 1, partition.end_offset)
         return found, has_failed
+
+    def _has_more(self, read: _Read) -> bool:
+        """Whether the log has more than was read: the rest is in another file, or more than the request may acquire."""
+        end = read.log.last_stable_offset if self._committed else read.log.high_watermark
+        return bool(read.spots) and read.spots[-1].batch.last_offset + 1 < end
 
     def _records(
         self, partition: SharePartition, log: PartitionLog, offset: int, max_bytes: int, *, at_least_one: bool

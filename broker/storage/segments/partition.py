@@ -305,7 +305,9 @@ class SegmentPartition:
                 continue
             if spot.size > max_bytes and not at_least_one:
                 return b""
-            return segment.slice(spot, min(visible, spot.position + max_bytes))
+            found = segment.slice(spot, min(visible, spot.position + max_bytes))
+            found.is_cut |= found.end_offset < until and found.position + found.length == visible
+            return found
         # No file has these offsets, as if compaction had removed them: without a batch, readers would stay here.
         batch = empty_batch(offset, until)
         return batch if at_least_one or len(batch) <= max_bytes else b""

@@ -276,6 +276,15 @@ def test_concurrent_readers_and_writers_lose_nothing(running: RunningBroker) -> 
         assert mine == [b"%d-%d" % (writer, number) for number in range(100)]
 
 
+def test_a_fetch_does_not_wait_at_the_end_of_a_file(client: WireClient) -> None:
+    create_topic(client, "t", segment_bytes="1048576")
+    for _ in range(12):
+        produce(client, "t", b"x" * 100_000)
+    row = fetch(client, "t", 8, max_wait_ms=600_000, min_bytes=900_000)
+    # The first file has ten of the batches.
+    assert len(values_of(row)) == 2
+
+
 @pytest.mark.parametrize("size", [1000, 300_000])
 def test_a_damaged_record_is_an_error_of_its_partition_only(running: RunningBroker, size: int) -> None:
     with running.client() as client:

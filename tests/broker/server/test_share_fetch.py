@@ -174,6 +174,20 @@ def test_a_fetch_waits_for_min_bytes_and_for_no_longer_than_it_says(running: Run
         assert acquired(one, place, max_wait_ms=5, min_bytes=10_000) == [(2, 2, 1)]
 
 
+def test_a_fetch_does_not_wait_at_the_end_of_a_file_or_of_what_it_may_acquire(
+    running: RunningBroker, client: WireClient
+) -> None:
+    topic_id = create_topic(client, "t", segment_bytes="1048576").topic_id
+    begin_share_group(running, topic_id)
+    place = topic_id, 0
+    for _ in range(12):
+        produce(client, "t", b"x" * 100_000)
+    one = member(client, place)
+    found = [acquired(one, place, max_wait_ms=600_000, min_bytes=900_000, max_records=count) for count in (4, 500)]
+    # The first file has ten of the batches.
+    assert found == [[(0, 3, 1)], [(4, 9, 1)]]
+
+
 def test_records_of_a_member_that_disconnects_are_delivered_to_another_one(
     running: RunningBroker, place: Place
 ) -> None:

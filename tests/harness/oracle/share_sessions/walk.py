@@ -220,7 +220,7 @@ class Walk:
             case 6:
                 others = [each for each in self._members if each is not one and each.held]
                 if others:
-                    held = self._random.choice(others).held[0]
+                    held = min(self._random.choice(others).held, key=self._order)
                     self._send_acknowledge(one, {held.place: [(held.first, held.last, [ACCEPT])]})
 
     def _close(self) -> None:
@@ -284,7 +284,7 @@ class Walk:
         """Acknowledge some of what it has acquired, in order."""
         chosen: dict[Place, list[tuple[int, int, Sequence[int]]]] = {}
         rest: list[_Held] = []
-        for held in sorted(one.held, key=lambda each: (self._name(each.place), each.first)):
+        for held in sorted(one.held, key=self._order):
             count = held.last - held.first + 1
             match self._random.randrange(5):
                 case 0:
@@ -345,6 +345,10 @@ class Walk:
             self._name((topic.topic_id, index)) for topic in request.forgotten_topics_data for index in topic.partitions
         ]
         return f"{asked} forget={forgotten} records={request.max_records} batch={request.batch_size}"
+
+    def _order(self, held: _Held) -> tuple[str, int]:
+        """Kafka orders the partitions of an answer by hash tables."""
+        return self._name(held.place), held.first
 
     def _name(self, place: Place) -> str:
         topic_id, index = place

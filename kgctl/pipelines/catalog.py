@@ -90,8 +90,8 @@ JOBS = {
             "rebalances",
             "lists every rebalance with generation, cause, duration, members that joined and left, partitions moved",
             "A stateful stream. kgctl's broker records the history of each group, with causes and durations. On any other "
-            "cluster the job compares the metadata of each generation with that of the one before: members and partitions "
-            "are known, cause and duration are not.",
+            "cluster the job follows the records of each group in __consumer_offsets: those of consumer and share groups show "
+            "cause and duration, those of classic groups only the members and partitions of each generation.",
             writes=(REBALANCES,),
             function="kgctl.pipelines.jobs.rebalances:start",
             topics=(EVENTS_TOPIC, OFFSETS_TOPIC),

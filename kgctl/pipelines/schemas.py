@@ -184,7 +184,7 @@ REBALANCES = Table(
     "every rebalance of every group",
     (
         _GROUP,
-        Column("generation", "int", "the generation that the rebalance led to"),
+        Column("generation", "int", "the generation that the rebalance led to; the epoch of a consumer or share group"),
         Column(
             "started", "timestamp", "when the rebalance, or the first one that it superseded, started; null: not known"
         ),
@@ -193,9 +193,14 @@ REBALANCES = Table(
         Column(
             "duration_source",
             "string",
-            "events: recorded by kgctl's broker; log: __consumer_offsets holds only the end, so there is no duration",
+            "events: recorded by kgctl's broker; log: from __consumer_offsets, which holds the start of epochs, but of classic "
+            "generations only the end, so those have no duration",
         ),
-        Column("cause", "string", "recorded by kgctl's broker; null: not known"),
+        Column(
+            "cause",
+            "string",
+            "recorded by kgctl's broker, or what changed before an epoch; null: not known",
+        ),
         Column("reason", "string", "the reason that the client or the admin gave"),
         Column("joined", "array<string>", "members that joined; null: not known, the group was already running"),
         Column("left", "array<string>", "members that left; null: not known"),
@@ -203,6 +208,7 @@ REBALANCES = Table(
         Column("moved_parts", "int", "partitions that changed owner; null: not known"),
         Column("skew", "double", "partitions of the busiest member divided by the mean, 1: even; null: not known"),
         Column("commits_rejected", "bigint", "commits rejected since the previous generation; null: not known"),
+        Column("group_type", "string", "classic, consumer or share; null: an older broker recorded the event"),
     ),
     day_of="ended",
 )

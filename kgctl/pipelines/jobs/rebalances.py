@@ -1,4 +1,4 @@
-"""rebalances: from the events of kgctl's broker, or from the group metadata of any other cluster."""
+"""rebalances: from the events of kgctl's broker, or from __consumer_offsets of any other cluster."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def start(run: RunContext, job: Job) -> StreamingQuery:
     if run.topic_of(job) == EVENTS_TOPIC:
         rows = rebalances.from_events(raw)
     else:
-        rows = rebalances.from_metadata(decode.group_events(decode.decode(raw)))
+        rows = rebalances.from_log(decode.decode(raw))
     return run.start(job, rows, write)

@@ -31,6 +31,8 @@ RANKS = {str(status): rank for rank, status in enumerate(STATUSES)}
 MAX_PARTITIONS = 20
 MAX_REBALANCES = 2_000
 MAX_BUSIEST = 20
+# Columns of f_rebalance that the report does not show; older files lack the second one.
+UNREAD = ("duration_source", "group_type")
 
 
 def read_facts(out_dir: Path) -> Facts:
@@ -137,7 +139,7 @@ def _worst_partitions(rows: pa.Table, lag_ms: dict[tuple[str, str, int], int | N
 
 
 def _rebalances(folder: TableFolder) -> tuple[Rebalances | None, set[str]]:
-    columns = [column.name for column in schemas.REBALANCES.columns if column.name != "duration_source"]
+    columns = [column.name for column in schemas.REBALANCES.columns if column.name not in UNREAD]
     counts, without_duration = Counter[str](), 0
     newest: pa.Table | None = None
     for table in _read(folder, columns):

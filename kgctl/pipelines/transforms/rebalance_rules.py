@@ -11,6 +11,7 @@ from kgctl.model.topic_partition import TopicPartition
 STARTED, STABLE, EMPTY, DELETED = "rebalance_started", "stable", "empty", "deleted"
 
 FROM_EVENTS, FROM_LOG = "events", "log"
+CLASSIC_TYPE = "classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Rebalance:
     moved_parts: int | None
     skew: float | None
     commits_rejected: int | None
+    group_type: str | None = None
 
 
 # ---- from the events of kgctl's broker --------------------------------------------------------------------------
@@ -53,6 +55,7 @@ class Event:
     complete_ms: int | None = None
     partitions_moved: int | None = None
     commits_rejected: int = 0
+    group_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ def follow(state: OpenRebalance, event: Event) -> tuple[OpenRebalance, Rebalance
         moved_parts=event.partitions_moved,
         skew=None,
         commits_rejected=rejected,
+        group_type=event.group_type,
     )
 
 
@@ -173,8 +177,9 @@ def compare(group: str, before: Generation | None, now: Generation, ended_ms: in
         left=left,
         members=len(now.seats),
         moved_parts=_moved(before, now),
-        skew=_skew([seat.parts for seat in now.seats]),
+        skew=skew([seat.parts for seat in now.seats]),
         commits_rejected=None,
+        group_type=CLASSIC_TYPE,
     )
 
 
@@ -202,7 +207,8 @@ def _owners(seats: Iterable[Seat]) -> Mapping[TopicPartition, str] | None:
     return owners
 
 
-def _skew(parts: Sequence[int | None]) -> float | None:
+def skew(parts: Sequence[int | None]) -> float | None:
+    """The partitions of the busiest member divided by the mean; None if not known, or if there are none."""
     known = [count for count in parts if count is not None]
     if len(known) < len(parts) or not sum(known):
         return None

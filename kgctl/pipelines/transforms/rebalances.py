@@ -1,8 +1,8 @@
-"""Every rebalance of every group, from the events of kgctl's broker or from the group metadata of any cluster."""
+"""Every rebalance of every group, from the events of kgctl's broker or from the records of any cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import astuple
 from typing import Any
 
@@ -10,31 +10,29 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from kgctl.client.admin.group_records import group_record
 from kgctl.pipelines import schemas
-from kgctl.pipelines.transforms.decode import LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
+from kgctl.pipelines.transforms.decode import GROUP, LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
 from kgctl.pipelines.transforms.rebalance_rules import (
     Event,
-    Generation,
     OpenRebalance,
     Rebalance,
-    Seat,
-    compare,
     follow,
-    generation_from_json,
 )
+from kgctl.pipelines.transforms.stored_log import StoredLog
 
 EVENT_VERSION = 1
 
 _EVENT_DDL = (
     "version bigint, `group` string, event string, generation int, `timestamp` bigint, cause string, reason string, "
     "joined array<string>, `left` array<string>, members int, prepare_ms bigint, complete_ms bigint, "
-    "partitions_moved int, commits_rejected bigint"
+    "partitions_moved int, commits_rejected bigint, group_type string"
 )
 # schemas.REBALANCES with times as numbers: timestamps in a Python worker depend on its time zone.
 _MADE_DDL = (
     "`group` string, generation int, started_ms bigint, ended_ms bigint, duration_ms bigint, duration_source string, "
     "cause string, reason string, joined array<string>, `left` array<string>, members int, moved_parts int, skew double, "
-    "commits_rejected bigint"
+    "commits_rejected bigint, group_type string"
 )
 _MADE = Row(*Rebalance.__slots__)
 
@@ -54,17 +52,21 @@ def quarantine(raw: DataFrame) -> DataFrame:
     return rows.select(*schemas.QUARANTINE.column_names)
 
 
-def from_metadata(group_events: DataFrame) -> DataFrame:
-    """The rows of schemas.REBALANCES from those of schemas.GROUP_EVENTS, for batches and streams. Classic groups only.
+def from_log(decoded: DataFrame) -> DataFrame:
+    """The rows of schemas.REBALANCES from decoded records of `__consumer_offsets`, for batches and streams.
 
-    Compares each generation with the record before it. If the first record of a group is of a generation above 1,
+    Compares each record of a group with those before it. If the first one of a classic group is of a generation above 1,
     `joined`, `left` and `moved_parts` are null. The state of a deleted group is dropped.
     """
-    seat = "transform(members, m -> struct(m.member_id, m.instance_id, m.assigned)) as seats"
-    rows = group_events.where("kind = 'GroupMetadata'").selectExpr(
-        "`group`", "generation", "tombstone", seat, "unix_millis(log_ts) as log_ms", "log_partition", "log_offset"
+    rows = decoded.where(f.col("kind") == GROUP).selectExpr(
+        "`group`",
+        "key",
+        "value",
+        "unix_millis(`timestamp`) as log_ms",
+        "`partition` as log_partition",
+        "`offset` as log_offset",
     )
-    return _followed(rows, FromMetadata())
+    return _followed(rows, FromLog())
 
 
 class FromEvents(StatefulProcessor):
@@ -88,27 +90,23 @@ class FromEvents(StatefulProcessor):
         pass
 
 
-class FromMetadata(StatefulProcessor):
-    """Keyed by group; the state is the group's last record."""
+class FromLog(StatefulProcessor):
+    """Keyed by group; the state is a `StoredLog`."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.before = handle.getValueState("before", "generation string")
+        self.before = handle.getValueState("before", "log string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        before = generation_from_json(self.before.get()[0]) if self.before.exists() else None
+        log = StoredLog.from_json(self.before.get()[0]) if self.before.exists() else StoredLog()
         for row in _in_order(rows):
-            if row["tombstone"]:
-                before = None
-                continue
-            now = Generation(row["generation"], tuple(_seat(member) for member in row["seats"]))
-            rebalance = compare(key[0], before, now, row["log_ms"])
-            before = now
-            if rebalance is not None:
+            record = group_record(bytes(row["key"]), row["value"], row["log_ms"])
+            for rebalance in () if record is None else log.add(record):
                 yield _MADE(*astuple(rebalance))
-        if before is None:
-            self.before.clear()
+        text = log.to_json()
+        if text:
+            self.before.update((text,))
         else:
-            self.before.update((before.to_json(),))
+            self.before.clear()
 
     def close(self) -> None:
         pass
@@ -166,14 +164,5 @@ def _event(row: Row) -> Event:
         complete_ms=row["complete_ms"],
         partitions_moved=row["partitions_moved"],
         commits_rejected=row["commits_rejected"] or 0,
-    )
-
-
-def _seat(member: Mapping[str, Any]) -> Seat:
-    """Spark passes structs within arrays as dicts, which is undocumented."""
-    assigned = member["assigned"]
-    return Seat(
-        member["member_id"],
-        member["instance_id"],
-        None if assigned is None else tuple((entry["topic"], tuple(entry["parts"])) for entry in assigned),
+        group_type=row["group_type"],
     )

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from broker.cores.groups.records import GenerationFloor, to_row
 from broker.protocol.codec import encode
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
 from broker.protocol.offsets_topic import GroupMetadataKey, GroupMetadataValue, encode_key
+from kgctl.client.admin.group_records import group_record
 from kgctl.pipelines import schemas
 from kgctl.pipelines.transforms import decode, rebalances
+from kgctl.pipelines.transforms.stored_log import StoredLog
+from tests.kgctl.watch.group_worlds import consumer_world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +38,7 @@ def event(name: str, at_ms: int, generation: int = 1, group: str = GROUP, **fiel
     event = {
         "version": 1,
         "group": group,
+        "group_type": "consumer",
         "event": name,
         "cause": "member joined",
         "reason": None,
@@ -85,9 +90,9 @@ def test_events_become_rebalances_and_other_records_go_to_quarantine(spark: Spar
     gone, other = when(START_MS + 900), (when(START_MS + 3), when(START_MS + 9))
     known = ("events", "member joined")
     assert [tuple(row) for row in rows] == [
-        (GROUP, 1, beginning, end, 250, *known, "why", ["m-1"], [], 1, 0, None, 0),
-        (GROUP, 2, None, gone, None, "events", "member left", None, [], ["m-1"], 0, None, None, 3),
-        ("other", 5, *other, 6, *known, None, [], ["x"], 1, None, None, 0),
+        (GROUP, 1, beginning, end, 250, *known, "why", ["m-1"], [], 1, 0, None, 0, "consumer"),
+        (GROUP, 2, None, gone, None, "events", "member left", None, [], ["m-1"], 0, None, None, 3, "consumer"),
+        ("other", 5, *other, 6, *known, None, [], ["x"], 1, None, None, 0, "consumer"),
     ]
     assert rows[0].__fields__ == list(schemas.REBALANCES.column_names)
     bad = rebalances.quarantine(frame).orderBy("offset").collect()
@@ -135,13 +140,13 @@ def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
     ]
     # The rows are not in log order.
     frame = spark.createDataFrame(records[::-1], schemas.RAW_DDL)
-    rows = rebalances.from_metadata(decode.group_events(decode.decode(frame))).orderBy("generation").collect()
+    rows = rebalances.from_log(decode.decode(frame)).orderBy("generation").collect()
     none = (None, "log", None, None)
     assert [tuple(row) for row in rows] == [
-        (GROUP, 1, None, when(START_MS), *none, ["a"], [], 1, 0, 1.0, None),
-        (GROUP, 2, None, when(START_MS + 1), *none, ["b"], [], 2, 1, 4 / 3, None),
-        (GROUP, 3, None, when(START_MS + 2), *none, [], ["a", "b"], 0, None, None, None),
-        (GROUP, 7, None, when(START_MS + 4), *none, None, None, 1, None, 1.0, None),
+        (GROUP, 1, None, when(START_MS), *none, ["a"], [], 1, 0, 1.0, None, "classic"),
+        (GROUP, 2, None, when(START_MS + 1), *none, ["b"], [], 2, 1, 4 / 3, None, "classic"),
+        (GROUP, 3, None, when(START_MS + 2), *none, [], ["a", "b"], 0, None, None, None, "classic"),
+        (GROUP, 7, None, when(START_MS + 4), *none, None, None, 1, None, 1.0, None, "classic"),
     ]
 
 
@@ -164,29 +169,48 @@ def test_the_start_of_a_rebalance_is_kept_between_batches() -> None:
     assert tester.peekValueState("open", GROUP) is None
 
 
-def record(generation: int | None, offset: int, *members: tuple[str, list[int]]) -> Row:
-    # Spark passes structs within arrays as dicts.
-    seats = [
-        {"member_id": name, "instance_id": None, "assigned": [{"topic": "t", "parts": parts}]}
-        for name, parts in members
-    ]
+def record(generation: int | None, offset: int, *members: GroupMetadataValue.Member) -> Row:
+    value = None if generation is None else metadata(generation, *members)
     return Row(
-        generation=generation,
-        tombstone=generation is None,
-        seats=seats,
-        log_ms=START_MS,
-        log_partition=0,
-        log_offset=offset,
+        key=encode_key(GroupMetadataKey(GROUP)), value=value, log_ms=START_MS, log_partition=0, log_offset=offset
     )
 
 
 def test_the_previous_generation_is_kept_between_batches_until_the_group_is_deleted() -> None:
-    tester = TwsTester(rebalances.FromMetadata())
-    (first,) = tester.test(GROUP, [record(1, 0, ("a", [0, 1]))])
-    (second,) = tester.test(GROUP, [record(2, 1, ("a", [0]), ("b", [1]))])
+    tester = TwsTester(rebalances.FromLog())
+    (first,) = tester.test(GROUP, [record(1, 0, member("a", 0, 1))])
+    (second,) = tester.test(GROUP, [record(2, 1, member("a", 0), member("b", 1))])
     assert (first.joined, second.group, second.joined, second.moved_parts) == (("a",), GROUP, ("b",), 1)
     assert tester.test(GROUP, [record(None, 2)]) == []
     assert tester.peekValueState("before", GROUP) is None
+
+
+def test_a_consumer_group_has_causes_and_durations_in_any_batches(spark: SparkSession) -> None:
+    """The rows of Spark are those of the rules alone."""
+    states = [one for one in consumer_world(3).records if not isinstance(one, GenerationFloor)]
+    stored = [to_row(state) for state in states]  # type: ignore[arg-type]
+    log = StoredLog()
+    records = [group_record(row.key, row.value, row.timestamp_ms) for row in stored]
+    wanted = [rebalance for one in records if one is not None for rebalance in log.add(one)]
+    assert len({one.cause for one in wanted}) > 2
+    rows = [
+        (row.key, row.value, "__consumer_offsets", 0, offset, EPOCH + timedelta(milliseconds=row.timestamp_ms), 0)
+        for offset, row in enumerate(stored)
+    ]
+    frame = spark.createDataFrame(rows[::-1], schemas.RAW_DDL)
+    found = rebalances.from_log(decode.decode(frame)).orderBy("ended", "generation").collect()
+    shown = [(one.generation, one.cause, one.duration_ms, tuple(one.joined), one.moved_parts) for one in found]
+    assert shown == [(one.generation, one.cause, one.duration_ms, one.joined, one.moved_parts) for one in wanted]
+    tester, pieces = TwsTester(rebalances.FromLog()), []
+    for at in range(0, len(stored), 7):
+        batch = [
+            Row(key=one.key, value=one.value, log_ms=one.timestamp_ms, log_partition=0, log_offset=at + place)
+            for place, one in enumerate(stored[at : at + 7])
+        ]
+        pieces += tester.test("g", batch)
+    assert [(one.generation, one.duration_ms) for one in pieces] == [
+        (one.generation, one.duration_ms) for one in wanted
+    ]
 
 
 def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Path) -> None:
@@ -224,6 +248,5 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
     wanted = spark.createDataFrame([], schemas.REBALANCES.ddl).schema.simpleString()
-    empty = spark.createDataFrame([], schemas.GROUP_EVENTS.ddl)
-    for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_metadata(empty)):
+    for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_log(decode.decode(raw(spark, [])))):
         assert frame.schema.simpleString() == wanted

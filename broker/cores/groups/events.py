@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 # An event names member ids up to this total length and counts the rest.
 NAMED_CHARACTERS = 8_192
 # One of a rebalance that has only started names fewer: in a consumer group, each member that joins starts another one.
-STARTED_CHARACTERS = 1_024
+STARTED_CHARACTERS = 256
 # An event carries its assignment only if its JSON is at most this long.
 ASSIGNMENT_CHARACTERS = 8_192
 # An event has the clients of members that joined or left up to this length of their names and hosts.
@@ -181,7 +181,9 @@ def to_json(event: GroupEvent) -> bytes:
             "members": event.members,
             "joined": event.joined,
             "joined_count": event.joined_count,
-            "clients": {member_id: client._asdict() for member_id, client in event.clients.items()},
+            "clients": {
+                one: {"client_id": client_id, "host": host} for one, (client_id, host) in event.clients.items()
+            },
             "left": event.left,
             "left_causes": [cause.value for cause in event.left_causes],
             "left_count": event.left_count,

@@ -73,7 +73,7 @@ def test_the_start_of_a_rebalance_names_fewer_members_than_its_end() -> None:
     ids = [f"{number:064}" for number in range(1, 20)]
     started, stable = world.events[-2:]
     assert [(event.type, event.joined_count) for event in (started, stable)] == [(STARTED, 19), (STABLE, 19)]
-    assert (list(started.joined), [*started.clients]) == (ids[:16], ids[:16])
+    assert (list(started.joined), [*started.clients]) == (ids[:4], ids[:4])
     assert (list(stable.joined), [*stable.clients]) == (ids, ids)
 
 

@@ -24,6 +24,19 @@ from broker.protocol.wire_types import ZERO_UUID
 from broker.server.declaration import Declaration, Slicing
 from broker.server.features import has_share_groups
 from broker.server.guards import DENIALS, PASS, Acl, Guard, Narrowed, Refused, Verdict, on_each, split
+from broker.server.handlers.newer_groups import (
+    DESCRIBE_GROUP,
+    DESCRIBE_TOPIC,
+    GROUP_DENIED,
+    READ_GROUP,
+    SLICE,
+    TOPIC_DENIED,
+    describe_check,
+    heartbeat_check,
+    if_enabled,
+    itself,
+    undescribed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,21 +47,13 @@ if TYPE_CHECKING:
     from broker.server.exchange import Answerable, Exchange
     from broker.server.resources import Resources
 
-# Groups per slice of a description. A group may have a thousand members.
-SLICE = 10
-READ_GROUP = Acl(Operation.READ, ResourceType.GROUP)
-DESCRIBE_GROUP = Acl(Operation.DESCRIBE, ResourceType.GROUP)
 DELETE_GROUP = Acl(Operation.DELETE, ResourceType.GROUP)
 READ_TOPIC = Acl(Operation.READ, ResourceType.TOPIC)
-DESCRIBE_TOPIC = Acl(Operation.DESCRIBE, ResourceType.TOPIC)
-GROUP_DENIED, TOPIC_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DISABLED = ErrorCode.UNSUPPORTED_VERSION
 _DISABLED = "The version of API is not supported."
-HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def _submit(request: Message, exchange: Answerable, resources: Resources, refused: Callable[[], Message]) -> Any:
-    """Kafka checks whether share groups are enabled before it checks ACLs; so guards pass everything if they are not."""
     if not has_share_groups(resources.log):
         return refused()
     resources.groups.runner.submit(request, exchange)
@@ -56,10 +61,11 @@ def _submit(request: Message, exchange: Answerable, resources: Resources, refuse
 
 
 def _if_enabled(check: Callable[[Any, Access, Answerable, Resources], Verdict], *acls: Acl) -> Guard:
-    def checked(request: Any, access: Access, exchange: Answerable, resources: Resources) -> Verdict:
-        return check(request, access, exchange, resources) if has_share_groups(resources.log) else PASS
+    return if_enabled(_is_enabled, check, *acls)
 
-    return Guard(checked, *acls)
+
+def _is_enabled(resources: Resources) -> bool:
+    return has_share_groups(resources.log)
 
 
 # ---- ShareGroupHeartbeat
@@ -74,24 +80,16 @@ def _beat(request: ShareGroupHeartbeatRequest, exchange: Answerable, resources: 
     return answer
 
 
-def _check_beat(
-    request: ShareGroupHeartbeatRequest, access: Access, exchange: Answerable, resources: Resources
-) -> Verdict:
-    if not access.allows(*READ_GROUP, request.group_id):
-        return Refused(ShareGroupHeartbeatResponse(error_code=GROUP_DENIED))
-    visible = access.of(*DESCRIBE_TOPIC)
-    if not all(visible[topic] for topic in request.subscribed_topic_names or ()):
-        return Refused(ShareGroupHeartbeatResponse(error_code=TOPIC_DENIED))
-    return PASS
-
-
 # ---- ShareGroupDescribe
 
 
 def _describe(request: ShareGroupDescribeRequest, exchange: Exchange, resources: Resources) -> SliceHandler:
     def run(part: ShareGroupDescribeRequest, answerable: Answerable) -> Message | None:
         def refused() -> Message:
-            return ShareGroupDescribeResponse(groups=[_undescribed(group_id, DISABLED) for group_id in part.group_ids])
+            row = ShareGroupDescribeResponse.Group
+            return ShareGroupDescribeResponse(
+                groups=[undescribed(row, group_id, DISABLED) for group_id in part.group_ids]
+            )
 
         answer: Message | None = _submit(part, answerable, resources, refused)
         return answer
@@ -99,47 +97,9 @@ def _describe(request: ShareGroupDescribeRequest, exchange: Exchange, resources:
     return run
 
 
-def _check_describe(
-    request: ShareGroupDescribeRequest, access: Access, exchange: Answerable, resources: Resources
-) -> Verdict:
-    """As in Kafka, a group is described to a client only if it may describe all the topics that its members have."""
-    verdict = _of_groups.check(request, access, exchange, resources)
-    visible = access.of(*DESCRIBE_TOPIC)
+def _assignments(member: Any) -> tuple[Any]:
+    return (member.assignment,)
 
-    def complete(response: ShareGroupDescribeResponse) -> Message:
-        for place, group in enumerate(response.groups):
-            if group.error_code:
-                continue
-            if request.include_authorized_operations:
-                group.authorized_operations = access.operations_of(ResourceType.GROUP, group.group_id)
-            topics = {row.topic_name for member in group.members for row in member.assignment.topic_partitions}
-            if not all(visible[topic] for topic in topics):
-                response.groups[place] = _undescribed(group.group_id, TOPIC_DENIED, HIDDEN_TOPICS)
-        return verdict.complete(response) if isinstance(verdict, Narrowed) else response
-
-    return verdict if isinstance(verdict, Refused) else Narrowed(request, complete)
-
-
-def _undescribed(group_id: str, error: ErrorCode, message: str | None = None) -> ShareGroupDescribeResponse.Group:
-    return ShareGroupDescribeResponse.Group(
-        error_code=error,
-        error_message=message,
-        group_id=group_id,
-        group_state="",
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name="",
-        members=[],
-    )
-
-
-def _itself(name: Any) -> str:
-    return str(name)
-
-
-_of_groups = on_each(
-    DESCRIBE_GROUP, "group_ids", _itself, "groups", lambda group_id: _undescribed(group_id, GROUP_DENIED)
-)
 
 # ---- DescribeShareGroupOffsets
 
@@ -298,12 +258,16 @@ def _check_delete(
 
 
 REQUESTS = (
-    Declaration(ShareGroupHeartbeatRequest, _beat, _if_enabled(_check_beat, READ_GROUP, DESCRIBE_TOPIC)),
+    Declaration(
+        ShareGroupHeartbeatRequest,
+        _beat,
+        _if_enabled(heartbeat_check(ShareGroupHeartbeatResponse), READ_GROUP, DESCRIBE_TOPIC),
+    ),
     Declaration(
         ShareGroupDescribeRequest,
         _describe,
-        _if_enabled(_check_describe, DESCRIBE_GROUP, DESCRIBE_TOPIC),
-        Slicing("group_ids", "groups", _itself, SLICE),
+        _if_enabled(describe_check(ShareGroupDescribeResponse.Group, _assignments), DESCRIBE_GROUP, DESCRIBE_TOPIC),
+        Slicing("group_ids", "groups", itself, SLICE),
     ),
     Declaration(
         DescribeShareGroupOffsetsRequest,

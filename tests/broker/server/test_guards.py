@@ -10,6 +10,11 @@ import pytest
 
 from broker.protocol.acls import CLUSTER_NAME, Operation, Permission, ResourceType
 from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from broker.protocol.messages.create_acls import CreateAclsRequest
 from broker.protocol.messages.delete_acls import DeleteAclsRequest
 from broker.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -252,3 +257,36 @@ def test_the_cluster_is_one_resource() -> None:
     assert access.allows_on_cluster(Operation.ALTER)
     assert access.allows(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
     assert authorizer.asked == 1
+
+
+def join(client: WireClient) -> Any:
+    heartbeat = {"member_epoch": 0, "rebalance_timeout_ms": 1_000, "topic_partitions": []}
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", subscribed_topic_names=["mine", "theirs"], **heartbeat
+    )
+    return client.ask(request).error_code
+
+
+def test_a_group_with_topics_that_the_client_may_not_describe_shows_nothing(
+    admin: WireClient, alice: WireClient
+) -> None:
+    assert join(admin) == ErrorCode.NONE
+    allow(admin, Operation.DESCRIBE, GROUP, "g")
+    allow(admin, Operation.DESCRIBE, TOPIC, "mine")
+    (row,) = alice.ask(ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=True)).groups
+    hidden = "The group has described topic(s) that the client is not authorized to describe."
+    nothing = {"group_state": "", "group_epoch": 0, "assignment_epoch": 0, "assignor_name": "", "members": []}
+    assert row == ConsumerGroupDescribeResponse.Group(
+        error_code=DENIED_TOPIC, error_message=hidden, group_id="g", **nothing
+    )
+    allow(admin, Operation.DESCRIBE, TOPIC, "theirs")
+    (row,) = alice.ask(ConsumerGroupDescribeRequest(group_ids=["g"])).groups
+    assert (row.error_code, row.group_state, len(row.members)) == (ErrorCode.NONE, "Stable", 1)
+
+
+def test_a_disabled_protocol_is_refused_before_rights_are_checked(tmp_path: Path) -> None:
+    options = {"group.coordinator.rebalance.protocols": "classic"}
+    with secured_broker(tmp_path / "data", ALICE, **options) as broker, connect_as(broker, ALICE) as client:
+        assert join(client) == ErrorCode.UNSUPPORTED_VERSION
+        (row,) = client.ask(ConsumerGroupDescribeRequest(group_ids=["g"])).groups
+        assert row.error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.harness.oracle.consumer import coverage, fresh, on_core
+from tests.harness.oracle.consumer import coverage, fresh
 from tests.harness.oracle.consumer.files import read, recording
 from tests.harness.oracle.consumer.scenarios import SCENARIOS
 from tests.harness.oracle.verdict import seeds_of, summed_up
@@ -84,8 +84,7 @@ def _core(options: argparse.Namespace) -> int:
     differing = 0
     for path in options.files:
         header, walks = read(path)
-        settings = on_core.settings_of(header)
-        found = [differences for walk in walks if (differences := on_core.play_walk(walk, settings))]
+        found = [differences for walk in walks if (differences := fresh.core_differences(header, walk))]
         differing += len(found)
         print(f"{path}: {len(walks)} walks, {sum(len(one['steps']) for one in walks)} steps, {len(found)} walks differ")
         for differences in found:

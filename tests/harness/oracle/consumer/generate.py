@@ -15,7 +15,7 @@ from tests.harness.oracle.consumer.forms import complete
 from tests.harness.oracle.consumer.members import LEAVE, LEAVE_STATIC, Member
 from tests.harness.oracle.consumer.names import MANY_MEMBERS, MEMBERS
 from tests.harness.oracle.consumer.out_of_turn import ADMIN, HEARTBEAT, OutOfTurn
-from tests.harness.oracle.consumer.player import UNIT_S, WAIT
+from tests.harness.oracle.consumer.player import RESTART, UNIT_S, WAIT
 from tests.harness.oracle.consumer.producers import Producer
 
 Fields = dict[str, Any]
@@ -34,7 +34,8 @@ PROTOCOLS = (["range"], ["cooperative-sticky", "range"], ["roundrobin"])
 class Kind(NamedTuple):
     """What walks of a kind are like.
 
-    `classic`: the share of clients that speak the classic protocol; `transactions`: that of requests of transactional producers.
+    `classic`: the share of clients that speak the classic protocol; `transactions`: that of requests of transactional producers;
+    `restarts`: that of steps that kill and start the broker.
     """
 
     members: tuple[int, int]
@@ -44,6 +45,7 @@ class Kind(NamedTuple):
     waits: float = 0.0
     with_regex: float = 0.25
     transactions: float = 0.0
+    restarts: float = 0.0
 
 
 KINDS = {
@@ -52,6 +54,7 @@ KINDS = {
     "max-size": Kind((3, 5), (18, 40)),
     "large": Kind((12, 26), (70, 130), with_regex=0.0),
     "transactional": Kind((2, 4), (24, 46), classic=0.3, with_regex=0.1, transactions=0.4),
+    "restarts": Kind((2, 4), (24, 44), classic=0.4, with_regex=0.0, restarts=0.07),
     "timed": Kind((2, 4), (14, 34), classic=0.25, waits=0.35, with_regex=0.0),
 }
 
@@ -120,6 +123,8 @@ class Walk:
         rng = self.rng
         if rng.random() < self.kind.waits:
             return self._step(ADMIN, WAIT, 0, {"units": rng.choice((1, 1, 2, 2, 3, 6))})
+        if rng.random() < self.kind.restarts and self._is_stored():
+            return self._step(ADMIN, RESTART, 0, {})
         if rng.random() < self.kind.transactions and self.members:
             if rng.random() < 0.15:
                 return self._step(ADMIN, "OffsetFetch", 8, self._fetch_stable())
@@ -142,6 +147,13 @@ class Walk:
             one.subscribe(rng, [*self.topics])
         api, version, fields = (one.leaving if leaves else one.joining if rejoins else one.next)(rng)
         return self._step(one.name, api, version, fields, one)
+
+    def _is_stored(self) -> bool:
+        """No classic group rebalances, or keeps an id for a client: a restart ends that."""
+        is_promised = any(one.member_id and not one.is_joined and not one.first_id for one in self.classic_members)
+        return not is_promised and all(
+            found["state"] not in ("PreparingRebalance", "CompletingRebalance") for found in self.state.values()
+        )
 
     def _fetch_stable(self) -> Fields:
         """Pending offsets make it fail."""
@@ -168,7 +180,7 @@ class Walk:
 
     def _step(self, client: str, api: str, version: int, fields: Fields, sender: Client | None = None) -> Step:
         self.number += 1
-        request = fields if api == WAIT else complete(api, version, fields)
+        request = fields if api in (WAIT, RESTART) else complete(api, version, fields)
         step = {"t": self.number, "client": client, "api": api, "version": version, "request": request}
         if isinstance(sender, ClassicMember):
             sender.is_waiting = True

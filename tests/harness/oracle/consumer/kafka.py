@@ -7,7 +7,7 @@ from tests.harness.oracle.over_socket import Address, address_of
 from tests.harness.oracle.transactions.readiness import wait_until_loaded
 from tests.harness.reference_kafka import ReferenceKafka
 
-TRANSACTIONAL = "transactional"
+TRANSACTIONAL, RESTARTS = "transactional", "restarts"
 _COMMON = {"group.initial.rebalance.delay.ms": "0", "group.consumer.session.timeout.ms": "60000"}
 _DISABLED = _COMMON | {"group.consumer.migration.policy": "disabled"}
 _LIVE = {"group.consumer.migration.policy": "bidirectional"}
@@ -17,6 +17,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "max-size": _DISABLED | {"group.consumer.max.size": "2"},
     "migration": _COMMON | _LIVE,
     TRANSACTIONAL: _COMMON | _LIVE,
+    RESTARTS: _COMMON | _LIVE,
     "timed": _COMMON
     | _LIVE
     | {

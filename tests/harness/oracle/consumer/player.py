@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -25,7 +25,7 @@ from tests.harness.oracle.consumer.topics import Topics, TopicSets
 from tests.harness.oracle.over_socket import Address, Line
 from tests.harness.oracle.transactions.player import PASSING
 
-WAIT = "Wait"
+WAIT, RESTART = "Wait", "Restart"
 PARKED_IN = {"JoinGroup": "PreparingRebalance", "SyncGroup": "CompletingRebalance"}
 ANSWER_WITHIN_S = 5.0
 UNIT_S = 1.5  # what a step "Wait" waits is counted in units; timeouts are halves of them
@@ -43,8 +43,11 @@ class Inconclusive(Exception):
 class Player:
     """Plays steps one at a time."""
 
-    def __init__(self, address: Address, walk: Recorded, sets: TopicSets) -> None:
-        self.address = address
+    def __init__(
+        self, address: Address, walk: Recorded, sets: TopicSets, restart: Callable[[], None] | None = None
+    ) -> None:
+        """`restart` kills the broker and starts it again; only walks with such a step need it."""
+        self.address, self._restart = address, restart
         topics = sets.own(walk["topics"]) if walk["own_topics"] else sets.shared(walk["topics"])
         self.names = Names(topics, walk["groups"], walk["literals"])
         self.groups = [self.names.live[one] for one in walk["groups"]]
@@ -58,13 +61,17 @@ class Player:
         self._units = 0
 
     def close(self) -> None:
-        for line in (self._control, *(line for lines in self._lines.values() for line in lines)):
-            line.sock.close()
+        self._disconnect()
         if self._own:
             with Topics(self.address) as topics:
                 topics.delete(
                     [name for name in (self.names.live[one] for one in self.names.topics) if topics.exists(name)]
                 )
+
+    def _disconnect(self) -> None:
+        for line in (self._control, *(line for lines in self._lines.values() for line in lines)):
+            line.sock.close()
+        self._lines.clear()
 
     # ---- steps
 
@@ -73,6 +80,12 @@ class Player:
         if step["api"] == WAIT:
             self._wait(step["request"]["units"])
             awaited = awaited - {step["t"]}
+        elif step["api"] == RESTART:
+            assert self._restart is not None
+            self._disconnect()
+            self._restart()
+            self._control = Line(self.address)
+            awaited = set()
         else:
             self._send(step)
         came = self.answers(awaited, within_s)

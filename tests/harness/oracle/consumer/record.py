@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,6 +21,8 @@ from tests.harness.oracle.over_socket import Address
 from tests.harness.oracle.record import Recording
 
 ATTEMPTS = 60
+AT_ONCE = 4
+Restart = Callable[[], None]
 PARKED_S = 0.15  # for an answer that may not come
 CONTRADICTION_S = 1.5  # while the state of the groups contradicts what is unanswered
 LOOKUP_S = 2.0  # for the lookup of a regular expression
@@ -32,9 +34,11 @@ NOT_CREATED = (ErrorCode.INVALID_GROUP_ID, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCod
 class Recorder:
     """A walk that is being recorded."""
 
-    def __init__(self, address: Address, walk: Walk | Scenario, header: Recorded, sets: TopicSets) -> None:
+    def __init__(
+        self, address: Address, walk: Walk | Scenario, header: Recorded, sets: TopicSets, restart: Restart | None
+    ) -> None:
         self.walk, self.header = walk, header
-        self.player = Player(address, header, sets)
+        self.player = Player(address, header, sets, restart)
         self.steps: list[Step] = []
         self.state = self.before = self.player.state()
         self._accidents = Accidents()
@@ -137,7 +141,9 @@ def _is_empty(found: Any) -> bool:
     return bool(found["type"] == "classic" and found["state"] == "Empty")
 
 
-def record_walk(address: Address, seed: int, attempt: int, kind: str, sets: TopicSets) -> Recorded:
+def record_walk(
+    address: Address, seed: int, attempt: int, kind: str, sets: TopicSets, restart: Restart | None = None
+) -> Recorded:
     """One walk in the form of the recordings. Raises Inconclusive."""
     walk = Scenario(seed, attempt) if kind == "scenarios" else Walk(seed, attempt, kind)
     header = {
@@ -150,25 +156,27 @@ def record_walk(address: Address, seed: int, attempt: int, kind: str, sets: Topi
     }
     if isinstance(walk, Scenario):
         header["scenario"] = walk.name
-    recorder = Recorder(address, walk, header, sets)
+    recorder = Recorder(address, walk, header, sets, restart)
     with contextlib.closing(recorder.player):
         return recorder.play()
 
 
-def record(address: Address, seeds: Iterable[int], kind: str, settle_s: float = 0.0, at_once: int = 4) -> Recording:
-    """A walk for each seed; if one is inconclusive, the seed's next attempt is taken."""
+def record(
+    address: Address, seeds: Iterable[int], kind: str, settle_s: float = 0.0, restart: Restart | None = None
+) -> Recording:
+    """A walk for each seed; if one is inconclusive, the seed's next attempt is taken. One at a time if they `restart` the broker."""
     out = Recording([])
     sets = TopicSets(address, settle_s)
 
     def of_seed(seed: int) -> Recorded | None:
         for attempt in range(ATTEMPTS):
             try:
-                return record_walk(address, seed, attempt, kind, sets)
+                return record_walk(address, seed, attempt, kind, sets, restart)
             except Inconclusive as reason:
                 out.dropped[str(reason)] += 1
         out.given_up.append(seed)
         return None
 
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(AT_ONCE if restart is None else 1) as pool:
         out.walks += [walk for walk in pool.map(of_seed, seeds) if walk is not None]
     return out

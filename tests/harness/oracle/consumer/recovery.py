@@ -22,15 +22,16 @@ UNSTORED = ("PreparingRebalance", "CompletingRebalance")
 
 
 class RecoveringPlayer(CorePlayer):
-    def __init__(self, walk: Recorded, settings: GroupSettings) -> None:
+    def __init__(self, walk: Recorded, settings: GroupSettings, crashes: float = CRASHES) -> None:
+        """`crashes`: how probable one is before a step. Those of Kafka itself that a walk has come in any case."""
         self._stored_groups = StoredGroups()
         self._rng = random.Random(f"crashes {walk['seed']}")
         self._promised: set[str] = set()  # ids of members that have not joined yet
-        self.crashes = 0
+        self._probability, self.crashes = crashes, 0
         super().__init__(walk, settings)
 
     def play(self, step: Step) -> tuple[list[dict[str, Any]], list[Any]]:
-        if self._rng.random() < CRASHES:
+        if self._rng.random() < self._probability:
             before = self.state()
             if self._is_stored(before):
                 self._crash()
@@ -46,6 +47,9 @@ class RecoveringPlayer(CorePlayer):
         if self._promised:
             return False
         return all(found["state"] not in UNSTORED for found in state.values())
+
+    def _on_Restart(self, step: Step) -> None:
+        self._crash()
 
     def _crash(self) -> None:
         self.crashes += 1

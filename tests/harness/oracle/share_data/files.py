@@ -17,7 +17,10 @@ from tests.harness.oracle.share_data.player import OF_KAFKA, OURS, Address, Inco
 from tests.harness.oracle.share_data.walks import Walk
 
 FORMAT = "share-data-walks 1"
-RECORDING = Path(__file__).parent / "recordings" / "share-data-4.1.jsonl.xz"
+RECORDINGS = Path(__file__).parent / "recordings"
+RECORDING = RECORDINGS / "share-data-4.1.jsonl.xz"
+# Kafka 4.1.0 does not alter offsets.
+ALTERING = RECORDINGS / "share-data-altering-4.1.2.jsonl.xz"
 AT_ONCE = 3
 Recorded = dict[str, Any]
 
@@ -34,15 +37,16 @@ def read(path: Path) -> list[Recorded]:
     return walks
 
 
-def record(address: Address, seeds: Iterable[int], pace: Pace = OF_KAFKA) -> list[Recorded]:
+def record(address: Address, seeds: Iterable[int], pace: Pace = OF_KAFKA, *, alters: bool = False) -> list[Recorded]:
     """A walk of each seed, without those that cannot be compared."""
     prepare(address)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return [one for one in pool.map(lambda seed: _recorded(address, seed, pace), seeds) if one is not None]
+        made = pool.map(lambda seed: _recorded(address, Walk(seed, alters=alters), seed, pace), seeds)
+        return [one for one in made if one is not None]
 
 
-def _recorded(address: Address, seed: int, pace: Pace) -> Recorded | None:
-    walk, steps = Walk(seed), []
+def _recorded(address: Address, walk: Walk, seed: int, pace: Pace) -> Recorded | None:
+    steps = []
     with contextlib.suppress(Inconclusive), playing(address, pace) as player:
         for move in walk.moves():
             seen = player.perform(move)

@@ -11,6 +11,7 @@ import time
 import uuid
 from typing import Any, NamedTuple
 
+from broker.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from broker.protocol.messages.delete_groups import DeleteGroupsRequest
 from broker.protocol.messages.delete_records import DeleteRecordsRequest
 from broker.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
@@ -161,6 +162,13 @@ class Player:
         self._session_epochs.pop(member, None)
         if member in self._clients:
             self._clients.pop(member).close()
+
+    def _alter(self, offsets: list[list[int]]) -> Any:
+        """`offsets`: [partition, start offset]."""
+        rows = [AlterShareGroupOffsetsRequest.Partition(partition_index=p, start_offset=o) for p, o in offsets]
+        topics = [AlterShareGroupOffsetsRequest.Topic(topic_name=self.topic, partitions=rows)]
+        answer = self._control.ask(AlterShareGroupOffsetsRequest(group_id=self.group, topics=topics))
+        return [answer.error_code, self._rows(answer, lambda row: [row.error_code])]
 
     def _delete(self) -> Any:
         topics = [DeleteShareGroupOffsetsRequest.Topic(topic_name=self.topic)]

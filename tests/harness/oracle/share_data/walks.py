@@ -20,8 +20,10 @@ class Walk:
     A session reads one partition: which one of several is loaded first is up to Kafka.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, alters: bool = False) -> None:
+        """`alters`: with AlterShareGroupOffsets, which does nothing in Kafka 4.1.0."""
         self.rng = random.Random(f"share data {seed}")
+        self._weights = WEIGHTS | ({"alter": 2.0} if alters else {})
         self.ends = [0] * PARTITIONS
         self.batches: list[list[int]] = [[0] for _ in range(PARTITIONS)]  # where they begin, and the end
         self.joined: set[str] = set()
@@ -47,7 +49,7 @@ class Walk:
 
     def _chosen(self) -> Move:
         while True:
-            kind = self.rng.choices(*zip(*WEIGHTS.items(), strict=True))[0]
+            kind = self.rng.choices(*zip(*self._weights.items(), strict=True))[0]
             found: Move | None = getattr(self, f"_{kind}")()
             if found is not None:
                 return found
@@ -122,12 +124,17 @@ class Walk:
         ]
 
     def _delete(self) -> Move | None:
-        """Kafka notices it only when a member has something to write, so there are no sessions."""
+        return self._end_use() or ["delete"]
+
+    def _alter(self) -> Move | None:
+        rows = [[one, self.rng.randint(0, self.ends[one])] for one in range(PARTITIONS) if self.rng.random() < 0.7]
+        return (self._end_use() or ["alter", rows]) if rows else None
+
+    def _end_use(self) -> Move | None:
+        """Kafka notices other offsets only when a member has something to write, so there are no sessions then."""
         if self.reads:
             return self._close()
-        if self.joined and self.rng.random() < 0.8:
-            return self._leave()
-        return ["delete"]
+        return self._leave() if self.joined and self.rng.random() < 0.8 else None
 
     def _truncate(self) -> Move:
         """At the start of a batch: else Kafka may deliver deleted records of it."""
@@ -219,6 +226,11 @@ class Walk:
             if count < MOST_DELIVERIES:
                 self.free[partition].add(offset)
         self.held[member].clear()
+
+    def _learn_alter(self, answer: Any, offsets: Any) -> None:
+        if not answer[0]:
+            for partition, offset in offsets:
+                self.free[partition] = set(range(offset, self.ends[partition]))
 
     def _learn_delete(self, answer: Any) -> None:
         if not answer[0]:

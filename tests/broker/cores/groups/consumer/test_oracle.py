@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.harness.oracle.consumer.files import read, recording
+from tests.harness.oracle.consumer.fresh import core_differences
 from tests.harness.oracle.consumer.on_core import differences, play_walk, settings_of
-from tests.harness.oracle.consumer.player import WAIT
+from tests.harness.oracle.consumer.player import RESTART, WAIT
 from tests.harness.oracle.consumer.recovery import RecoveringPlayer
 from tests.harness.oracle.consumer.scenarios import SCENARIOS
 
@@ -57,6 +58,14 @@ def test_a_core_that_crashes_at_random_continues_as_kafka_did(kind: str, crashes
         assert bool(where) == (step is not None)
         found += player.crashes
     assert found == crashes
+
+
+def test_a_core_that_restarts_when_kafka_did_continues_as_it_did() -> None:
+    header, recorded = read(recording("restarts"))
+    restarts = [step for walk in recorded for step in walk["steps"] if step["api"] == RESTART]
+    assert (len(recorded), len(restarts)) == (6, 22)
+    different = [found for walk in recorded for found in core_differences(header, walk)]
+    assert not different, "\n".join(map(str, different[:5]))
 
 
 def test_deadlines_are_missed_and_met_in_the_recorded_scenarios() -> None:

@@ -11,7 +11,7 @@ from broker.local import LocalBroker
 from tests.harness.oracle.over_socket import Address, address_of
 from tests.harness.oracle.share.on_core import play_walk
 from tests.harness.oracle.share.record import OurRecorder, record
-from tests.harness.oracle.share_data.files import RECORDING, play, read
+from tests.harness.oracle.share_data.files import ALTERATION, RECORDING, play, read
 
 WALKS = read(RECORDING)
 UPDATE, START_OFFSET = 1, 5  # places in what is seen of a stored state
@@ -28,6 +28,13 @@ def test_members_get_and_the_broker_stores_what_kafka_did(address: Address) -> N
     assert (len(WALKS), sum(len(walk["steps"]) for walk in WALKS)) == (16, 856)
     differences = play(address, WALKS)
     assert not differences, "\n".join(map(str, differences[:5]))
+
+
+def test_offsets_are_altered_as_by_kafka(address: Address) -> None:
+    [walk] = read(ALTERATION)
+    assert sum(step["move"][0] == "alter" for step in walk["steps"]) == 7
+    differences = play(address, [walk])
+    assert not differences, "\n".join(map(str, differences))
 
 
 def test_changed_answers_offsets_and_states_are_differences(address: Address) -> None:

@@ -1,6 +1,7 @@
 """`python -m tests.harness.oracle.share_data`: what members of share groups get, compared with a real Kafka 4.1 over sockets.
 
 record FILE --seeds A-B    record walks from a Kafka that is started for this
+alteration FILE            record a script of AlterShareGroupOffsets from a Kafka 4.2
 check FILE ...             play recordings on our broker
 """
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from broker.local import LocalBroker
 from tests.harness.oracle.over_socket import address_of
-from tests.harness.oracle.share_data.files import play, read, record, write
+from tests.harness.oracle.share_data.files import play, read, record, record_alterations, write
 from tests.harness.oracle.verdict import seeds_of
 from tests.harness.reference_kafka import ReferenceKafka
 
@@ -20,6 +21,12 @@ from tests.harness.reference_kafka import ReferenceKafka
 def _record(options: argparse.Namespace) -> int:
     with ReferenceKafka() as kafka:
         write(options.file, record(address_of(kafka.bootstrap_servers), options.seeds))
+    return 0
+
+
+def _alteration(options: argparse.Namespace) -> int:
+    with ReferenceKafka(version="4.2.0") as kafka:
+        write(options.file, [record_alterations(address_of(kafka.bootstrap_servers))])
     return 0
 
 
@@ -45,6 +52,9 @@ def main() -> int:
     made.set_defaults(function=_record)
     made.add_argument("file", type=Path)
     made.add_argument("--seeds", type=seeds_of, required=True, help="FIRST-LAST")
+    made = commands.add_parser("alteration")
+    made.set_defaults(function=_alteration)
+    made.add_argument("file", type=Path)
     made = commands.add_parser("check")
     made.set_defaults(function=_check)
     made.add_argument("files", type=Path, nargs="+")

@@ -14,13 +14,13 @@ from broker.protocol.errors import ErrorCode
 from tests.harness.oracle.replay import Difference
 from tests.harness.oracle.share.record import prepare
 from tests.harness.oracle.share_data.player import OF_KAFKA, OURS, Address, Inconclusive, Pace, playing
-from tests.harness.oracle.share_data.walks import Walk
+from tests.harness.oracle.share_data.walks import ALTERATIONS, Script, Walk
 
 FORMAT = "share-data-walks 1"
 RECORDINGS = Path(__file__).parent / "recordings"
 RECORDING = RECORDINGS / "share-data-4.1.jsonl.xz"
-# Kafka 4.1.0 does not alter offsets.
-ALTERING = RECORDINGS / "share-data-altering-4.1.2.jsonl.xz"
+# Kafka 4.1 does not alter offsets.
+ALTERATION = RECORDINGS / "share-alteration-4.2.jsonl.xz"
 AT_ONCE = 3
 Recorded = dict[str, Any]
 
@@ -37,25 +37,36 @@ def read(path: Path) -> list[Recorded]:
     return walks
 
 
-def record(address: Address, seeds: Iterable[int], pace: Pace = OF_KAFKA, *, alters: bool = False) -> list[Recorded]:
+def record(address: Address, seeds: Iterable[int], pace: Pace = OF_KAFKA) -> list[Recorded]:
     """A walk of each seed, without those that cannot be compared."""
     prepare(address)
+    out: list[Recorded] = []
+
+    def of_seed(seed: int) -> None:
+        with contextlib.suppress(Inconclusive):
+            out.append(_recorded(address, Walk(seed), seed, pace))
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        made = pool.map(lambda seed: _recorded(address, Walk(seed, alters=alters), seed, pace), seeds)
-        return [one for one in made if one is not None]
+        list(pool.map(of_seed, seeds))
+    return sorted(out, key=lambda walk: walk["seed"])
 
 
-def _recorded(address: Address, walk: Walk, seed: int, pace: Pace) -> Recorded | None:
+def record_alterations(address: Address, pace: Pace = OF_KAFKA) -> Recorded:
+    """Raises Inconclusive."""
+    prepare(address)
+    return _recorded(address, Script(ALTERATIONS), 0, pace)
+
+
+def _recorded(address: Address, walk: Walk | Script, seed: int, pace: Pace) -> Recorded:
     steps = []
-    with contextlib.suppress(Inconclusive), playing(address, pace) as player:
+    with playing(address, pace) as player:
         for move in walk.moves():
             seen = player.perform(move)
             if isinstance(seen["answer"], list) and seen["answer"][0] == ErrorCode.UNKNOWN_SERVER_ERROR:
                 raise Inconclusive("Kafka fails")
             walk.learn(seen)
             steps.append({"move": move} | seen)
-        return {"seed": seed, "steps": steps}
-    return None
+    return {"seed": seed, "steps": steps}
 
 
 def play(address: Address, walks: Iterable[Recorded], pace: Pace = OURS) -> list[Difference]:

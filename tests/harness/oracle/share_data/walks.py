@@ -20,10 +20,8 @@ class Walk:
     A session reads one partition: which one of several is loaded first is up to Kafka.
     """
 
-    def __init__(self, seed: int, *, alters: bool = False) -> None:
-        """`alters`: with AlterShareGroupOffsets, which does nothing in Kafka 4.1.0."""
+    def __init__(self, seed: int) -> None:
         self.rng = random.Random(f"share data {seed}")
-        self._weights = WEIGHTS | ({"alter": 2.0} if alters else {})
         self.ends = [0] * PARTITIONS
         self.batches: list[list[int]] = [[0] for _ in range(PARTITIONS)]  # where they begin, and the end
         self.joined: set[str] = set()
@@ -49,7 +47,7 @@ class Walk:
 
     def _chosen(self) -> Move:
         while True:
-            kind = self.rng.choices(*zip(*self._weights.items(), strict=True))[0]
+            kind = self.rng.choices(*zip(*WEIGHTS.items(), strict=True))[0]
             found: Move | None = getattr(self, f"_{kind}")()
             if found is not None:
                 return found
@@ -124,17 +122,12 @@ class Walk:
         ]
 
     def _delete(self) -> Move | None:
-        return self._end_use() or ["delete"]
-
-    def _alter(self) -> Move | None:
-        rows = [[one, self.rng.randint(0, self.ends[one])] for one in range(PARTITIONS) if self.rng.random() < 0.7]
-        return (self._end_use() or ["alter", rows]) if rows else None
-
-    def _end_use(self) -> Move | None:
-        """Kafka notices other offsets only when a member has something to write, so there are no sessions then."""
+        """Kafka notices it only when a member has something to write, so there are no sessions then."""
         if self.reads:
             return self._close()
-        return self._leave() if self.joined and self.rng.random() < 0.8 else None
+        if self.joined and self.rng.random() < 0.8:
+            return self._leave()
+        return ["delete"]
 
     def _truncate(self) -> Move:
         """At the start of a batch: else Kafka may deliver deleted records of it."""
@@ -227,11 +220,6 @@ class Walk:
                 self.free[partition].add(offset)
         self.held[member].clear()
 
-    def _learn_alter(self, answer: Any, offsets: Any) -> None:
-        if not answer[0]:
-            for partition, offset in offsets:
-                self.free[partition] = set(range(offset, self.ends[partition]))
-
     def _learn_delete(self, answer: Any) -> None:
         if not answer[0]:
             self.free = [set(range(end)) for end in self.ends]
@@ -253,3 +241,53 @@ WEIGHTS = {
     "delete": 0.8,
     "truncate": 0.6,
 }
+
+
+_JOINS: list[Move] = [["beat", "m1"], ["beat", "m1"]]
+# When the last client disconnects, Kafka forgets the partitions, of which it may not have noticed the new offsets.
+_LEAVES: list[Move] = [["leave", "m1"], ["drop", "m1"]]
+# AlterShareGroupOffsets. In Kafka 4.1 it does nothing; in Kafka 4.2 it also makes groups.
+ALTERATIONS: list[Move] = [
+    *_JOINS,
+    *(["produce", 0, 5], ["produce", 1, 3]),
+    ["fetch", "m1", [0], [], [10, 10], []],
+    ["acknowledge", "m1", [[0, 0, 4, [ACCEPT]]]],
+    ["alter", [[0, 2]]],
+    *_LEAVES,
+    ["alter", [[0, 2], [1, 1]]],
+    *_JOINS,
+    ["fetch", "m1", [0], [], [10, 10], []],
+    ["acknowledge", "m1", [[0, 2, 4, [ACCEPT]]]],
+    ["fetch", "m1", [1], [0], [10, 10], []],
+    ["acknowledge", "m1", [[1, 1, 2, [ACCEPT]]]],
+    *_LEAVES,
+    ["alter", [[0, 4], [7, 0]]],
+    ["alter", [[0, 99]]],
+    ["alter", [[1, 0]]],
+    ["alter", []],
+    *_JOINS,
+    *(["produce", 0, 2], ["produce", 1, 2]),
+    ["fetch", "m1", [1], [], [10, 10], []],
+    ["acknowledge", "m1", [[1, 0, 4, [ACCEPT]]]],
+    *_LEAVES,
+    ["delete"],
+    ["alter", [[0, 3]]],
+    *_JOINS,
+    ["fetch", "m1", [0], [], [10, 10], []],
+    ["acknowledge", "m1", [[0, 3, 6, [ACCEPT]]]],
+    *_LEAVES,
+    ["delete_group"],
+]
+
+
+class Script:
+    """Moves that are given."""
+
+    def __init__(self, moves: list[Move]) -> None:
+        self._moves = moves
+
+    def moves(self) -> Iterator[Move]:
+        return iter(self._moves)
+
+    def learn(self, seen: Seen) -> None:
+        """Nothing depends on it."""

@@ -18,7 +18,7 @@ from kgctl.client.admin.group_details import add_details
 from kgctl.client.admin.offsets import LATEST, OffsetAt, committed, list_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
-from kgctl.client.net.errors import BrokerError, KgctlError, NotFound
+from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
 from kgctl.client.net.steps import Steps
 from kgctl.model.groups import (
     CLASSIC,
@@ -254,7 +254,12 @@ def _describe_consumer(node: Node, groups: list[str]) -> list[Batch[str]]:
 
 def _describe_share(node: Node, groups: list[str]) -> list[Batch[str]]:
     def read(answer: ShareGroupDescribeResponse) -> dict[str, GroupDescription | KgctlError]:
-        return {row.group_id: _from_newer(node, row, SHARE) for row in answer.groups}
+        return {
+            row.group_id: _disabled(row.group_id)
+            if row.error_code == ErrorCode.UNSUPPORTED_VERSION
+            else _from_newer(node, row, SHARE)
+            for row in answer.groups
+        }
 
     return [
         Batch(
@@ -262,6 +267,13 @@ def _describe_share(node: Node, groups: list[str]) -> list[Batch[str]]:
         )
         for some in chunks(groups, GROUPS_PER_REQUEST)
     ]
+
+
+def _disabled(group: str) -> Precondition:
+    return Precondition(
+        f"group '{group}' is a share group, and share groups are disabled: `kgctl cluster set-feature share.version=1` enables"
+        " them"
+    )
 
 
 def _from_newer(

@@ -197,3 +197,18 @@ def test_a_name_that_another_group_has_now_is_not_taken_back(kgctl: Kgctl, clien
     refused = kgctl("undo", deletion, "--execute", "--force")
     assert (refused.exit_code, "a group of type Classic has its name now" in refused.stderr) == (6, True)
     assert starts(kgctl, group) == {(topic, 0): 1}
+
+
+def test_share_groups_that_are_disabled_say_what_enables_them(kgctl: Kgctl, client: WireClient, topic: str) -> None:
+    group, other = emptied(client, fresh("share"), topic), fresh("classic")
+    kgctl.commit(other, topic, p0=1)
+    change = ("cluster", "set-feature", "--execute", "--no-journal")
+    assert kgctl(*change, "share.version=0", "--downgrade").exit_code == 0
+    try:
+        listed = kgctl("groups", "list")
+        assert (listed.exit_code, other in listed.stdout) == (4, True)
+        assert "`kgctl cluster set-feature share.version=1` enables them" in listed.stderr
+        assert kgctl("groups", "describe", group).exit_code == 6
+    finally:
+        assert kgctl(*change, "share.version=1").exit_code == 0
+    assert kgctl("groups", "delete", group, "--execute").exit_code == 0

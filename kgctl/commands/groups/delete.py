@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected, tool_of
 from kgctl.commands.groups.unused import unused
 from kgctl.commands.shared.arguments import Execute, named, only_one
 from kgctl.commands.shared.effects import changes, shows
@@ -64,14 +64,14 @@ def delete(
     age_ms = None if unused_for is None else parse_duration(unused_for, "--unused-for")
     states, types = named(state, STATES, "--state"), named(type_, TYPES, "--type")
     selection = selected(ctx, groups, match, all_groups, states=states, types=types)
-    if not selection.is_listed:
-        names = [word for name in selection.names for word in ("--group", name)]
-        settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete", *names)
     with settings(ctx).admin() as admin:
         names = selection.groups(admin)
         if age_ms is not None:
             names = unused(admin, settings(ctx), names, age_ms)
         plan = admin.plan_group_deletion(names) if names else []
+        if not selection.is_listed:
+            named_groups = [word for name in selection.names for word in ("--group", name)]
+            settings(ctx).explain_as(tool_of(admin, selection.names), "--delete", *named_groups)
         rows = carry_out(
             settings(ctx),
             admin,

@@ -6,7 +6,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound, from_row
 from kgctl.commands.groups.scope import AllTopics, TopicMatch, Topics, scope_of
-from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected, tool_of
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -44,12 +44,12 @@ def delete_offsets(
     """
     scope = scope_of(ctx, topic or [], all_topics, topic_match, needed=True)
     selection = selected(ctx, groups, match, all_groups, types=(CLASSIC, CONSUMER, SHARE))
-    if selection.is_one and topic:
-        named = [word for name in topic for word in ("--topic", name)]
-        settings(ctx).explain_as("kafka-consumer-groups.sh", "--delete-offsets", "--group", *selection.names, *named)
     with settings(ctx).admin() as admin:
         names = selection.groups(admin)
         plan = admin.plan_offset_deletions(names, scope, known_only=selection.is_listed)
+        if selection.is_one and topic:
+            named = ["--group", *selection.names, *(word for name in topic for word in ("--topic", name))]
+            settings(ctx).explain_as(tool_of(admin, selection.names), "--delete-offsets", *named)
         if selection.is_one and plan and plan[0].error and plan[0].topic is None:
             raise from_row(plan[0].error)
         if selection.is_listed and not plan:

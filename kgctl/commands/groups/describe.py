@@ -11,7 +11,7 @@ import typer
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.commands.groups.facts import add_facts
 from kgctl.commands.groups.pending import note_pending
-from kgctl.commands.groups.selection import Match
+from kgctl.commands.groups.selection import Match, tool_of
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.effects import reads, shows
 from kgctl.commands.shared.help import examples
@@ -82,11 +82,11 @@ def describe(
     only_one({"--topic": topics, "--state": state_view})
     view = MemberRow if members_view else StateRow if state_view else GroupOverview if summary_view else PartitionLag
     chosen, has_offsets = settings(ctx), view in (PartitionLag, GroupOverview)
-    _explain_tool(chosen, groups or (), view, verbose=verbose)
     with chosen.admin() as admin:
         listing = Listing(()) if groups else admin.list_groups()
         names = groups or matching((row.group for row in listing.groups), match)
         found = admin.describe_groups(names, offsets=has_offsets, commit_times=True)
+        _explain_tool(chosen, tool_of(admin, groups or ()), groups or (), view, verbose=verbose)
         if view is not PartitionLag:
             found = add_facts(admin, chosen, found, seconds=FACTS_S, most_bytes=FACTS_BYTES)
         if topics:
@@ -143,10 +143,10 @@ def _rows(found: Sequence[GroupDescription], view: type, output: str) -> Sequenc
     return [row for group in present for row in group.partition_rows()]
 
 
-def _explain_tool(chosen: Settings, groups: Sequence[str], view: type, *, verbose: bool) -> None:
+def _explain_tool(chosen: Settings, tool: str, groups: Sequence[str], view: type, *, verbose: bool) -> None:
     named = [word for group in groups for word in ("--group", group)] or ["--all-groups"]
     shown = {MemberRow: ["--members"], StateRow: ["--state"]}.get(view, [])
-    chosen.explain_as("kafka-consumer-groups.sh", "--describe", *named, *shown, *(["--verbose"] if verbose else []))
+    chosen.explain_as(tool, "--describe", *named, *shown, *(["--verbose"] if verbose else []))
 
 
 def _group_holds(admin: Admin, found: Sequence[GroupDescription]) -> list[GroupHold]:

@@ -24,7 +24,7 @@ from kgctl.commands.groups.reset_strategy import (
     targets_in_file,
 )
 from kgctl.commands.groups.scope import AllTopics, TopicMatch, Topics, scope_of
-from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected
+from kgctl.commands.groups.selection import AllGroups, Groups, Match, selected, tool_of
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import changes, shows
 from kgctl.commands.shared.help import examples
@@ -110,9 +110,10 @@ def reset_offsets(
     if isinstance(targets, dict) and not groups and match is None and not all_groups:
         groups = list(targets)
     selection = selected(ctx, groups, match, all_groups, types=RESETTABLE)
-    explain_classic(settings(ctx), selection, topic or [], all_topics, strategy, value, execute=execute)
     with settings(ctx).admin() as admin:
         planned_resets, left_out = make_plans(admin, selection, scope, targets, create=create)
+        tool = tool_of(admin, selection.names)
+        explain_classic(settings(ctx), tool, selection, topic or [], all_topics, strategy, value, execute=execute)
         if not export:
             planned_resets = admin.with_record_times(planned_resets)
         plans = carry_out(

@@ -146,8 +146,12 @@ def summaries(plans: Sequence[ResetPlan]) -> list[ResetSummary]:
     return found
 
 
+_OF_SHARE_GROUPS = ("--to-earliest", "--to-latest", "--to-datetime")
+
+
 def explain_classic(
     settings: Settings,
+    tool: str,
     selection: Selection,
     topics: Sequence[str],
     all_topics: bool,
@@ -156,15 +160,15 @@ def explain_classic(
     *,
     execute: bool,
 ) -> None:
-    """Name the command of Kafka's tool; it has neither patterns nor --to-group."""
+    """Name the command of Kafka's tool; it has neither patterns nor --to-group, and for share groups few strategies."""
+    if "share" in tool and strategy not in _OF_SHARE_GROUPS:
+        return
     if selection.pattern is not None or strategy == "--to-group" or not (topics or all_topics or value):
         return
     groups = [word for name in selection.names for word in ("--group", name)] or ["--all-groups"]
     scope = [word for topic in topics for word in ("--topic", topic)] or ["--all-topics"] * all_topics
     given = [strategy] if value is True else [strategy, str(value)]
-    settings.explain_as(
-        "kafka-consumer-groups.sh", "--reset-offsets", *groups, *scope, *given, "--execute" if execute else "--dry-run"
-    )
+    settings.explain_as(tool, "--reset-offsets", *groups, *scope, *given, "--execute" if execute else "--dry-run")
 
 
 def _first_error(plan: ResetPlan) -> RowError | None:

@@ -13,6 +13,7 @@ from kgctl.client.net.errors import NotFound
 from kgctl.commands.shared.arguments import not_empty, only_one
 from kgctl.commands.shared.patterns import matching, parse_pattern, parsed
 from kgctl.model.failure import RowError
+from kgctl.model.groups import SHARE
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -29,6 +30,13 @@ Match = Annotated[
     ),
 ]
 AllGroups = Annotated[bool, typer.Option("--all-groups", help="All groups that the cluster lists.")]
+
+
+def tool_of(admin: Admin, groups: Sequence[str]) -> str:
+    """Kafka's tool for groups that have been described."""
+    types = admin.cluster.group_types
+    shared = bool(groups) and all(types.get(group) == SHARE for group in groups)
+    return "kafka-share-groups.sh" if shared else "kafka-consumer-groups.sh"
 
 
 @dataclass(slots=True)

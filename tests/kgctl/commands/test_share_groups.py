@@ -78,7 +78,9 @@ def test_a_share_group_is_reset_when_its_members_have_left(kgctl: Kgctl, client:
     rows = kgctl.rows("groups", "describe", group)
     found = [(row["partition"], row["current_offset"], row["log_end_offset"], row["lag"]) for row in rows]
     assert found == [(0, 1, 10, 9), (1, 1, 4, 3)]
-    assert "LAG counts all after it" in kgctl("groups", "describe", group).stderr
+    described = kgctl("groups", "describe", group, "--explain").stderr
+    assert "LAG counts all after it" in described
+    assert f"--describe --group {group}" in described.partition("kafka-share-groups.sh")[2]
     assert kgctl("groups", "delete", group, "--execute").exit_code == 0
 
 

@@ -14,8 +14,9 @@ from broker.protocol.messages.describe_groups import DescribeGroupsRequest, Desc
 from broker.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from broker.protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from broker.protocol.wire_types import DecodeError
+from kgctl.client.admin.first_records import add_first_records
 from kgctl.client.admin.group_details import add_details
-from kgctl.client.admin.offsets import LATEST, OffsetAt, committed, list_offsets
+from kgctl.client.admin.offsets import LATEST, committed, list_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Ask, Batch, Cluster, Node, chunks
 from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, Precondition
@@ -365,40 +366,12 @@ def _add_lag(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[
         elif group.type != SHARE:
             # Kafka 4.0 has share groups, and does not report their offsets.
             result[name] = replace(group, error=found.as_row())
-    return result | (yield from _add_first_records(cluster, result))
+    return result | (yield from add_first_records(cluster, result))
 
 
 def _owners(group: GroupDescription) -> tuple[MemberRow, ...]:
     """The members, unless several of them may read the same partition."""
     return () if group.type == SHARE else group.members
-
-
-def _add_first_records(cluster: Cluster, described: dict[str, GroupDescription]) -> Steps[dict[str, GroupDescription]]:
-    """The groups with partitions that a member owns and that have records and no committed offset, with their first records."""
-    wanted = {name: keys for name, group in described.items() if (keys := _uncommitted(group))}
-    if not wanted:
-        return {}
-    # The first record with a timestamp: unlike the start of the log, it has one.
-    asked = dict.fromkeys((key for keys in wanted.values() for key in keys), 0)
-    found = yield from list_offsets(cluster, asked)
-    result = {}
-    for name, ends in wanted.items():
-        first = {key: at for key in ends if isinstance(at := found[key], OffsetAt)}
-        result[name] = replace(
-            described[name],
-            unread_from={key: at.offset if at.offset >= 0 else ends[key] for key, at in first.items()},
-            unread_since={key: at.timestamp for key, at in first.items() if at.timestamp >= 0},
-        )
-    return result
-
-
-def _uncommitted(group: GroupDescription) -> dict[TopicPartition, int]:
-    """The log ends of partitions with records that a member owns without a committed offset."""
-    return {
-        TopicPartition(row.topic or "", row.partition or 0): row.log_end_offset
-        for row in group.partitions
-        if row.current_offset is None and row.log_end_offset and row.consumer_id is not None and row.error is None
-    }
 
 
 def _type(wire_name: str) -> str | None:

@@ -276,6 +276,9 @@ class _Reading:
             spots = list(_batches(records)) if records else []
             if records is None or size == max_bytes or (spots and spots[-1].batch.last_offset + 1 >= until):
                 return records, spots
+            if type(records) is FileSlice and records.is_cut:
+                # A larger read would find no more.
+                return records, spots
             size *= _GROWTH
 
     def _acquired(self, read: list[_Read]) -> Iterator[tuple[TopicIdPartition, Row]]:

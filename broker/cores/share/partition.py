@@ -116,10 +116,21 @@ class SharePartition:
         """Whether the limit of records in flight allows to read on."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
-        if self._count() >= self.limits.in_flight and self._last_finished() == self.end_offset:
-            # All are of aborted transactions: they are finished when they are read, and no member acknowledges them.
-            self.move_start()
+        if self._count() >= self.limits.in_flight:
+            self._move_behind_all()
         return self._count() < self.limits.in_flight
+
+    def _move_behind_all(self) -> None:
+        """Move the start offset if everything is finished, and there is nothing to read before the end: no acknowledgement will do it.
+
+        Records of aborted transactions are finished when they are read. A gap that was read last before it has moved keeps the start
+        offset. Kafka 4.1 reads on in neither case.
+        """
+        gap, self.gap = self.gap, None
+        if self._last_finished() == self.end_offset:
+            self.move_start()
+        else:
+            self.gap = gap
 
     def _count(self) -> int:
         return self.end_offset - self.start_offset + 1 if self.in_flight else 0

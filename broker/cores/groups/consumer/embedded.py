@@ -12,9 +12,15 @@ _VERSION_BYTES = 2
 
 
 def by_id(rows: Iterable[Any], catalog: TopicCatalog) -> dict[bytes, list[int]]:
-    """The partitions of rows with `topic` and `partitions`, by topic id. Topics that do not exist are left out."""
-    found = ((catalog.topic_id(row.topic), row.partitions) for row in rows)
-    return {topic_id: partitions for topic_id, partitions in found if topic_id is not None}
+    """The partitions of rows with `topic` and `partitions`, by topic id. Those that do not exist are left out: a topic may have been
+    deleted, and created again with fewer.
+    """
+    found: dict[bytes, list[int]] = {}
+    for row in rows:
+        topic_id, count = catalog.topic_id(row.topic), catalog.partition_count(row.topic) or 0
+        if topic_id is not None:
+            found[topic_id] = [partition for partition in row.partitions if 0 <= partition < count]
+    return found
 
 
 def encoded_assignment(owned: Mapping[bytes, Collection[int]], subscription: bytes, catalog: TopicCatalog) -> bytes:

@@ -83,6 +83,15 @@ def test_what_a_cooperative_member_has_not_given_up_yet_is_not_free(world: World
     assert sorted(one.owned["orders"] + two.owned["orders"] + newcomer.names["orders"]) == [0, 1, 2, 3]
 
 
+def test_partitions_that_exist_no_more_are_not_kept(world: World) -> None:
+    one = Classic(world, "one", topics=("orders", "clicks"))
+    stable(one)
+    world.topics["orders"] = 1  # it was deleted and created again
+    newcomer = Client(world, "new", fields={"subscribed_topic_names": ["clicks"]})
+    assert newcomer.beat().error_code == 0
+    assert named(world, found(world).members[one.member_id].current.assigned) == {"clicks": [0, 1], "orders": [0]}
+
+
 def test_the_history_shows_the_newcomer_as_the_cause(world: World) -> None:
     one = Classic(world, "one")
     stable(one)

@@ -104,12 +104,13 @@ traces-on-kafka: $(READY)  ## Compare the golden scenarios with a real Kafka: LO
 SEEDS := 1-300
 EVENTS := 3000
 
-sim: $(READY)  ## Run seeded simulations of groups, transactions, members and consumer groups: SEEDS=1-300 EVENTS=3000
+sim: $(READY)  ## Run seeded simulations of groups, transactions, members, consumer groups and share groups: SEEDS=1-300 EVENTS=3000
 	$(BIN)/python -m tests.harness.simulation --seeds $(SEEDS) --events $(EVENTS)
 	$(BIN)/python -m tests.harness.simulation.transactions --seeds $(SEEDS)
 	$(BIN)/python -m tests.harness.simulation.members --seeds $(SEEDS)
 	$(BIN)/python -m tests.harness.simulation.members.epochs --seeds $(SEEDS)
 	$(BIN)/python -m tests.harness.simulation.members.migration --seeds $(SEEDS) --events 800
+	$(BIN)/python -m tests.harness.simulation.shares --seeds $(SEEDS) --events 600
 	$(BIN)/python -m tests.harness.simulation.consumer_groups --seeds $(SEEDS) --events 1000
 
 mutate: $(READY)  ## Plant known faults one at a time; the tests must catch each

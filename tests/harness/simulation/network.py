@@ -158,6 +158,7 @@ class Remote:
         self._lost = True
         if self._parked is not None and self._parked.abandon is not None:
             self._parked.abandon()
+        self.session.at_end()
 
     def _pump(self) -> None:
         if self._pumping or self._parked is not None or self._lost:

@@ -119,6 +119,10 @@ class MigrationWorld(EpochsWorld):
         super()._calm_down()
         self.clock.later(105 * SECOND, self._trigger)
 
+    def _longest_unrest_us(self) -> int:
+        """A dead member may have joined for the first time when an upgrade was refused: it stays for five minutes."""
+        return super()._longest_unrest_us() + 300 * SECOND
+
     def _trigger(self) -> None:
         """An operator rebalances a group in which no member notices that a topic has grown."""
         if not self.judge.sees_growth(GROUP):

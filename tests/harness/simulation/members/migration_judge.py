@@ -64,6 +64,8 @@ class MigrationJudge(EpochsJudge, MemberJudge):
     def __init__(self, world: MigrationWorld) -> None:
         # Of groups with members, with what was written before: those that a crash undoes are forgotten.
         self._migrations: dict[str, list[int]] = {}
+        self._downgraded: dict[str, int] = {}
+        self._unsettled: dict[tuple[str, str], None] = {}
         self._unled: dict[str, int] = {}  # the generation of the last downgrade that need not rebalance
         self.upgrades = self.downgrades = 0
         super().__init__(world)
@@ -119,6 +121,7 @@ class MigrationJudge(EpochsJudge, MemberJudge):
             )
             # A member that goes with a downgrade does not make another epoch, so one with its instance id has a target of its own.
             self._targets = {key: target for key, target in self._targets.items() if key[0].group_id != group_id}
+            self._note_unsettled(group_id, former, group)
             self.upgrades += is_upgrade
             self.downgrades += not is_upgrade
             if not is_upgrade:
@@ -140,6 +143,15 @@ class MigrationJudge(EpochsJudge, MemberJudge):
             if ticket == self._ticket and (is_heard or not error):
                 member_id = getattr(response, "member_id", request.member_id)
                 self._beats_ms[request.group_id, member_id] = self._world.broker.now_ms
+
+    def _note_unsettled(self, group_id: str, former: Any, group: Any) -> None:
+        """A downgrade assigns targets. If it is followed by an upgrade rather than a rebalance, as in Kafka nothing is known of what
+        classic members still own beside them.
+        """
+        if isinstance(former, ConsumerGroup):
+            self._downgraded[group_id] = group.generation
+        elif self._downgraded.get(group_id) == former.generation:
+            self._unsettled.update(dict.fromkeys((group_id, member_id) for member_id in former.members))
 
     def _with_causes(self, effects: Effects) -> Effects:
         return Effects(effects.state_records, effects.replies, effects.wake_at_ms, [])
@@ -219,7 +231,11 @@ class MigrationJudge(EpochsJudge, MemberJudge):
         """Members that the coordinator has not removed; those that it has may not know it yet."""
         group: Any = self._world.broker.core.group(group_id)
         known = group.members if group is not None else {}
-        return [other for other in super()._rivals(group_id, member_id) if other.member_id in known]
+        return [
+            other
+            for other in super()._rivals(group_id, member_id)
+            if other.member_id in known and (group_id, other.member_id) not in self._unsettled
+        ]
 
     def gains(self, member: GroupMember, added: Partitions) -> None:
         group: Any = self._world.broker.core.group(member.profile.group_id)

@@ -23,6 +23,7 @@ from broker.storage import Log, LogSettings, StorageError
 from tests.harness.simulation.clock import SECOND, BrokerLoop, Clock, Handle
 
 if TYPE_CHECKING:
+    from broker.server.share_runner import ShareRunner
     from tests.harness.simulation.transactions.world import World
 
 SETTINGS = LogSettings(
@@ -72,15 +73,24 @@ class Broker:
             failed=lambda why: world.crash_broker(str(why)),
         )
         self.waiters = FetchWaiters(loop, self.flusher.fail, -1)
-        self.core = Coordinator(GROUPS, world.new_id, self)
-        self._config = BrokerConfig(durability="power", given={}, unimplemented=(), of_listeners={})
+        self._config = self.config(world)
+        self.core = self.make_core(world)
         self._world = world
         self._transactions: TransactionRunner | None = None
         self.groups = GroupRunner(self.core, self.log, self.flusher, self.waiters, loop, world.wall_ms, 1 << 40)
         unused: Any = None
         self.resources = Resources(
-            self._config, self.log, self.groups, self.waiters, unused, self.find_transactions, unused
+            self._config, self.log, self.groups, self.waiters, unused, self.find_transactions, self.find_shares
         )
+
+    def config(self, world: World) -> BrokerConfig:
+        return BrokerConfig(durability="power", given={}, unimplemented=(), of_listeners={})
+
+    def make_core(self, world: World) -> Coordinator:
+        return Coordinator(GROUPS, world.new_id, self)
+
+    def find_shares(self) -> ShareRunner:
+        raise AssertionError("no client of these worlds uses share groups")
 
     def recover(self) -> None:
         """As `broker.server.broker` starts."""

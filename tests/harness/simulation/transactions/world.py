@@ -54,6 +54,8 @@ class Outcome:
 class World:
     """Runs one seed: `events` with faults, then without, until every transaction has ended and every worker has committed."""
 
+    broker_type = Broker
+
     def __init__(self, seed: int, events: int, print_line: Callable[[str], None] | None = None) -> None:
         self._seed = seed
         self._wanted = events
@@ -72,14 +74,20 @@ class World:
         self.links: dict[Link, None] = {}
         self.directory = tempfile.mkdtemp(prefix="kgctl-world-", dir=SHM if SHM.is_dir() else None)
         self.disk = WorldDisk(random)
-        self.judge = Judge(self)
+        self.judge = self._make_judge()
         self._turns = self._events = self._number = 0
         self._in_chaos = True
         self._dead_broker: Broker | None = None
         self.workers = self._make_workers()
-        self.readers = [Reader(self, f"reader {n}", is_committed=n != 1) for n in range(2)]
+        self.readers = self._make_readers()
         self._clients = [Client(self, worker.name, worker.script) for worker in self.workers]
         self._reading = [Client(self, reader.name, reader.script) for reader in self.readers]
+
+    def _make_judge(self) -> Judge:
+        return Judge(self)
+
+    def _make_readers(self) -> list[Reader]:
+        return [Reader(self, f"reader {n}", is_committed=n != 1) for n in range(2)]
 
     def _make_workers(self) -> list[Worker]:
         count, everything = self.random.choice([2, 2, 3]), list(range(self.inputs))
@@ -242,7 +250,7 @@ class World:
         self._number += 1
         self.note("broker starts", self._number)
         self.judge.restarted()
-        self.broker = broker = Broker(self, self._number)
+        self.broker = broker = self.broker_type(self, self._number)
         if self._number == 1:
             self._prepare(broker)
         broker.recover()

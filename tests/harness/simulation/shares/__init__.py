@@ -1,0 +1,1 @@
+"""Worlds with share groups (KIP-932)."""

@@ -14,18 +14,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl, member_of
 
 
-def ui(cluster: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kgctl", "ui", "--bootstrap", cluster, *map(str, arguments)]
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=known | environment, check=False
-    )
+def ui(cluster: str, *arguments: object) -> Result:
+    return Kgctl(cluster)("ui", *arguments)
 
 
 @pytest.fixture
@@ -38,7 +35,11 @@ def group(cluster: Cluster) -> str:
 
 
 def test_one_frame_is_text_of_the_requested_size(cluster: Cluster, group: str) -> None:
-    done = ui(cluster.bootstrap_servers, "--once", "--size", "100x500")
+    command = [sys.executable, "-m", "kgctl", "ui", "--bootstrap", cluster.bootstrap_servers, "--once"]
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+    done = subprocess.run(
+        [*command, "--size", "100x500"], capture_output=True, text=True, timeout=60, cwd=ROOT, env=known, check=False
+    )
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr, len(lines)) == (0, "", 500)
     assert max(map(len, lines)) <= 100
@@ -49,7 +50,7 @@ def test_one_frame_is_text_of_the_requested_size(cluster: Cluster, group: str) -
 
 def test_one_frame_as_svg(cluster: Cluster, group: str, tmp_path: Path) -> None:
     done = ui(cluster.bootstrap_servers, group, "--once", "--svg", tmp_path / "frame.svg")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
     root = ET.parse(tmp_path / "frame.svg").getroot()
     text = "".join(root.itertext()).replace("\xa0", " ")
     assert group in text
@@ -112,13 +113,13 @@ def group_of_ours(our_cluster: Cluster) -> str:
 
 def test_a_missing_group_exits_with_not_found(cluster: Cluster) -> None:
     done = ui(cluster.bootstrap_servers, "nobody", "--once")
-    assert (done.returncode, done.stderr) == (5, "Error: Consumer group 'nobody' does not exist.\n")
+    assert (done.exit_code, done.stderr) == (5, "Error: Consumer group 'nobody' does not exist.\n")
     assert "does not exist" in done.stdout
 
 
 def test_an_unreachable_cluster_is_one_line_and_its_exit_code() -> None:
     done = ui("127.0.0.1:1", "--once")
-    assert (done.returncode, done.stdout) == (7, "")
+    assert (done.exit_code, done.stdout) == (7, "")
     assert done.stderr.startswith("Error: 127.0.0.1:1: connection refused")
     assert done.stderr.count("\n") == 1
 
@@ -191,22 +192,22 @@ def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, gr
     path = tmp_path / "incident"
     options = ("--once", "--size", "100x500")
     done = ui(cluster.bootstrap_servers, *options, "--snapshots", 2, "--interval", 0.2, "--record", path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     again = ui("127.0.0.1:1", *options, "--replay", path, "--at", "+1h")
-    assert again.returncode == 2
+    assert again.exit_code == 2
     assert "is not in the recording" in again.stderr
     again = ui("127.0.0.1:1", *options, "--replay", path)
-    assert (again.returncode, again.stderr) == (0, "")
+    assert (again.exit_code, again.stderr) == (0, "")
     assert "REPLAY" in again.stdout.splitlines()[0]
     assert f" {group} " in again.stdout
     refused = ui(cluster.bootstrap_servers, *options, "--record", path)
-    assert (refused.returncode, refused.stdout) == (2, "")
+    assert (refused.exit_code, refused.stdout) == (2, "")
     assert "it exists; choose another name or pass --force" in refused.stderr
 
 
 def test_the_data_of_a_frame_are_an_answer_like_others(cluster: Cluster, group: str) -> None:
     done = ui(cluster.bootstrap_servers, "--once", "-o", "json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert (found["kind"], found["errors"]) == ("ui-groups", [])
     row = next(row for row in found["rows"] if row["group"] == group)
@@ -214,5 +215,5 @@ def test_the_data_of_a_frame_are_an_answer_like_others(cluster: Cluster, group: 
     done = ui(cluster.bootstrap_servers, group, "--once", "-o", "jsonl")
     assert [json.loads(line)["partition"] for line in done.stdout.splitlines()] == [0]
     done = ui(cluster.bootstrap_servers, "-o", "json")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "--once has its data" in done.stderr

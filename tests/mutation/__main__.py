@@ -28,6 +28,7 @@ from tests.mutation.network_faults import NETWORK_FAULTS
 from tests.mutation.producer_faults import PRODUCER_FAULTS
 from tests.mutation.share_group_faults import SHARE_GROUP_FAULTS
 from tests.mutation.share_partition_faults import SHARE_PARTITION_FAULTS
+from tests.mutation.share_world_faults import SHARE_WORLD_FAULTS
 
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build")
 TIMEOUT_S = 300
@@ -38,6 +39,7 @@ FAULTS = (
     + ASSIGNOR_FAULTS
     + CONSUMER_GROUP_FAULTS
     + SHARE_GROUP_FAULTS
+    + SHARE_WORLD_FAULTS
     + SHARE_PARTITION_FAULTS
     + CONSUMER_WORLD_FAULTS
     + MIGRATION_FAULTS

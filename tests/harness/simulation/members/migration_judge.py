@@ -228,13 +228,17 @@ class MigrationJudge(EpochsJudge, MemberJudge):
     # ---- clients -----------------------------------------------------------------------------------------------------
 
     def _rivals(self, group_id: str, member_id: str) -> list[GroupMember]:
-        """Members that the coordinator has not removed; those that it has may not know it yet."""
+        """Members that the coordinator has not removed; those that it has may not know it yet. Nor does a static member of a classic
+        group that has not joined in time: as in Kafka, the group continues without its answer (KIP-345).
+        """
         group: Any = self._world.broker.core.group(group_id)
         known = group.members if group is not None else {}
         return [
             other
             for other in super()._rivals(group_id, member_id)
-            if other.member_id in known and (group_id, other.member_id) not in self._unsettled
+            if other.member_id in known
+            and (group_id, other.member_id) not in self._unsettled
+            and (isinstance(group, ConsumerGroup) or other.generation == group.generation)  # type: ignore[attr-defined]
         ]
 
     def gains(self, member: GroupMember, added: Partitions) -> None:

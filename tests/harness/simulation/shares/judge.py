@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.cores.share.acknowledgement import ACCEPT, GAP, REJECT, Acknowledgement
 from broker.cores.share.acquisition import Acquired, Wanted
-from broker.cores.share.sessions import SessionKey, ShareSession
 from broker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from broker.protocol.share_state import SharePartitionKey
 from broker.protocol.wire_types import Message
@@ -150,13 +149,11 @@ class ShareJudge:
             del self._holds[place]
             self.expiries += 1
 
-    def session_closed(self, key: SessionKey, session: ShareSession) -> None:
-        """Its records are available again, and that delivery does not count."""
-        read = {SharePartitionKey(key.group_id, *partition) for partition in session.partitions}
-        for place in [place for place, hold in self._holds.items() if hold.member_id == key.member_id]:
-            if place.key in read:
-                del self._holds[place]
-                self._counts[place] -= 1
+    def session_ended(self, key: SharePartitionKey, member_id: str) -> None:
+        """The records of the member are available again, and that delivery does not count."""
+        for place in [place for place, hold in self._holds.items() if (place.key, hold.member_id) == (key, member_id)]:
+            del self._holds[place]
+            self._counts[place] -= 1
 
     def fenced(self, key: SharePartitionKey) -> None:
         """The memory of a partition is gone, as after a restart."""

@@ -42,6 +42,10 @@ class ShareMember:
         self.is_diligent = False  # accepts everything at once, and never goes
         self._world = world
 
+    def be_diligent(self) -> None:
+        """And say everything again: a late copy of a heartbeat may have got the answer with the assignment."""
+        self.is_diligent = self._says_all = True
+
     def script(self) -> Script:
         self.member_id, self.epoch, self.assigned = self._world.new_id(), 0, set[TopicIdPartition]()
         self._beat_us, self._says_all = 0, True

@@ -9,11 +9,10 @@ from typing import Any
 from broker.config.config import BrokerConfig
 from broker.cores.groups.coordinator import Coordinator
 from broker.cores.groups.settings import GroupSettings
-from broker.cores.share.acknowledgement import Acknowledgement
+from broker.cores.share.acknowledgement import Acknowledgement, release
 from broker.cores.share.acquisition import AbortedFrom, Acquired, FetchedBatch, Wanted
 from broker.cores.share.in_flight import FINISHED
 from broker.cores.share.partition import Refusal, SharePartition
-from broker.cores.share.sessions import SessionKey
 from broker.protocol.share_state import SharePartitionKey
 from broker.server.features import SHARE_VERSION
 from broker.server.log_topics import LogTopics
@@ -54,11 +53,12 @@ class WatchedShares(ShareRunner):
             self.judge.acknowledged(key, member_id, acknowledgements)
         return refusal
 
-    def close_session(self, session_key: SessionKey) -> None:
-        session = self.sessions.get(session_key)
-        super().close_session(session_key)
-        if session is not None:
-            self.judge.session_closed(session_key, session)
+    def _step(self, run: Callable[..., Any], *arguments: Any) -> Any:
+        found = super()._step(run, *arguments)
+        if run is release:
+            partition, member_id = arguments
+            self.judge.session_ended(partition.key, member_id)
+        return found
 
     def _expire(self, name: tuple[str, ...], now_ms: int) -> None:
         super()._expire(name, now_ms)
@@ -164,7 +164,7 @@ class ShareWorld(transactional.World):
         self.faults = Faults(delay_us=60 * MS)
         self.disk.repair()
         for worker, client in zip(self.workers, self._clients, strict=True):
-            worker.is_diligent = True  # type: ignore[attr-defined]
+            worker.be_diligent()  # type: ignore[attr-defined]
             client.pause(0)
             # Some stay dead, but not the first of a group.
             if not client.alive and (worker.name in ("member 0", "member 1") or self.happens(0.5)):

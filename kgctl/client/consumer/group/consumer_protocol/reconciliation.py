@@ -121,8 +121,8 @@ class Reconciliation(GroupFlows):
                 yield Wait(lambda now_ms: not (is_member() and membership.is_reporting))
             if is_member():
                 target = _without_stale(target, membership.owned, membership.target or {})
-                assigned = self._partitions(target)
-                errors.append((yield from self._add(assigned, assigned - owned)))
+                added = (assigned - owned) & self._partitions(target)
+                errors.append((yield from self._add(assigned & owned | added, added)))
         if is_member():
             self._reconciled = target
             membership.has_reconciled(target, self.now_ms)

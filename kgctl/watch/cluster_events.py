@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from broker.light_dataclasses import dataclass
 from kgctl.model.cluster_view import ClusterEvent, EventKind
-from kgctl.model.groups import GroupDescription
+from kgctl.model.groups import CONSUMER, SHARE, GroupDescription
 from kgctl.model.health import FAULTS, Health
-from kgctl.model.history import GroupEventRow
+from kgctl.model.history import GroupEventRow, MemberClient
 from kgctl.model.watched import GroupSnapshot, Rebalance, Snapshot, WatchedGroup
 from kgctl.watch.group_events import of_history, of_rebalance
 from kgctl.watch.limits import LIMITS, Limits
@@ -46,6 +46,13 @@ class _Observed:
     def __init__(self) -> None:
         self._rebalances = Rebalances()
         self.add = ObservedRebalances(self._rebalances).add
+        self.clients: dict[str, MemberClient] = {}
+
+    def note_clients(self, group: GroupDescription) -> None:
+        """Member ids of newer groups do not name the client."""
+        if group.type in (CONSUMER, SHARE):
+            for member in group.members:
+                self.clients[member.consumer_id or ""] = MemberClient(member.client_id or "", member.host or "")
 
     @property
     def rows(self) -> Sequence[Rebalance]:
@@ -193,12 +200,14 @@ class ClusterEvents:
                 return
             observed = self._observed[group.group] = _Observed()
             observed.add(GroupSnapshot(self._before.at_s, self._before.wall_ms, before))
+            observed.note_clients(before)
         observed.add(GroupSnapshot(snapshot.at_s, snapshot.wall_ms, group))
+        observed.note_clients(group)
         rows = observed.rows
         if not rows or not rows[-1].is_under_way:
             del self._observed[group.group]
             for row in rows:
-                if (event := of_rebalance(group.group, row)) is not None:
+                if (event := of_rebalance(group.group, row, observed.clients)) is not None:
                     self._add(event)
 
     def _add(self, event: ClusterEvent) -> None:

@@ -31,13 +31,13 @@ def of_history(row: GroupEventRow) -> ClusterEvent | None:
     return _rebalance(row.timestamp, row.group, seconds, row.event == EMPTY, changes or row.cause, row.partitions_moved)
 
 
-def of_rebalance(group: str, row: Rebalance) -> ClusterEvent | None:
-    """An observed rebalance that has ended."""
+def of_rebalance(group: str, row: Rebalance, clients: Mapping[str, MemberClient]) -> ClusterEvent | None:
+    """An observed rebalance that has ended. `clients` are those of members by member id."""
     at_ms = row.started_ms if row.ended_ms is None else row.ended_ms
     if row.outcome not in _ENDED or (row.outcome is Outcome.EMPTY and not row.left_count):
         return None
     seconds = None if row.prepare_ms is None else (row.prepare_ms + (row.complete_ms or 0)) / 1000
-    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, (), {})
+    changes = _changes(row.joined, row.joined_count, row.left, row.left_count, (), clients)
     return _rebalance(at_ms, group, seconds, row.outcome is Outcome.EMPTY, changes, row.partitions_moved)
 
 

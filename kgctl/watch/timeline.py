@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgctl.model.groups import REBALANCING, SHARE
-from kgctl.model.history import UNREADABLE
+from kgctl.model.history import UNREADABLE, MemberClient
 from kgctl.model.watched import Assignment, GroupSnapshot, Rebalance
 from kgctl.watch import history
 from kgctl.watch.assignments import assignment_of
@@ -14,6 +14,8 @@ from kgctl.watch.rebalances import Rebalances
 from kgctl.watch.restarts import RESTARTED, after_restart, came_back, is_soon, renamed
 from kgctl.watch.tracker import generation_of
 
+# How many members that joined or left are known by their clients.
+CLIENTS = 10_000
 # The description and the events of one snapshot are no further apart than this.
 ONE_SNAPSHOT_MS = 60_000
 
@@ -27,6 +29,8 @@ class Timeline:
         self._restarts: list[int] = []  # when the broker started, as far as snapshots show
         self.has_history = False  # whether the cluster keeps a history of the group
         self.unreadable = 0  # events of the history that could not be read
+        self.is_derived = False  # the history was derived from what the coordinator stores
+        self.clients: dict[str, MemberClient] = {}  # of members that joined or left
 
     @property
     def rows(self) -> tuple[Rebalance, ...]:
@@ -50,7 +54,12 @@ class Timeline:
         if snapshot.events is not None and (whole_history or not self.has_history):
             self._rebalances.clear()
             self.has_history, self.unreadable = True, 0
-        self.unreadable += sum(event.event == UNREADABLE for event in snapshot.events or ())
+        for event in snapshot.events or ():
+            self.unreadable += event.event == UNREADABLE
+            self.is_derived = event.is_derived
+            self.clients |= event.clients
+        for old in list(self.clients)[:-CLIENTS]:
+            del self.clients[old]
         if not self.has_history:
             self._observed.add(snapshot)
             self._observe_assignment(snapshot)

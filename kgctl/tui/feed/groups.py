@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 from broker.light_dataclasses import dataclass, field
 from kgctl.client.admin.admin import Admin
-from kgctl.client.net.errors import KgctlError
-from kgctl.model.groups import GroupDescription
+from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.model.groups import CONSUMER, SHARE, GroupDescription
 from kgctl.model.watched import GroupSnapshot, Snapshot
+from kgctl.tui.feed.derived_history import derived_events
 from kgctl.tui.feed.read import Read
 from kgctl.watch.clock_skew import latest_now_ms
 
@@ -65,6 +66,12 @@ class OneGroup(Read[GroupSnapshot]):
         events, reason = None, None
         try:
             events = admin.new_events(self.group, whole_history=self.whole_history)
+        except Precondition as error:
+            reason = str(error)
+            if found[0].type in (CONSUMER, SHARE):
+                # Snapshots show more of classic groups: when a rebalance begins, and what is under way.
+                with contextlib.suppress(KgctlError):
+                    events, reason = derived_events(admin, self.group, whole_history=self.whole_history), None
         except KgctlError as error:
             reason = str(error)
         return GroupSnapshot(at_s, wall_ms, found[0], events, reason)

@@ -24,7 +24,7 @@ from kgctl.tui.widgets.group.bars import Bar, clock_time
 from kgctl.tui.widgets.group.lag_panel import GroupLagPanel, headline
 from kgctl.tui.widgets.group.machine import path_of
 from kgctl.tui.widgets.group.members import MembersPanel
-from kgctl.tui.widgets.group.names import name_of, names
+from kgctl.tui.widgets.group.names import former_names, name_of, names
 from kgctl.tui.widgets.group.partitions import PartitionsPanel
 from kgctl.tui.widgets.group.rebalance_panel import RebalancePanel
 from kgctl.tui.widgets.group.rebalances import RebalancesPanel
@@ -117,7 +117,7 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
         self._snapshot, self._view, self._passed_s = answer.snapshot, answer.view, 0.0
         group = answer.snapshot.group
         if group.error is None:
-            self._names = names(group.members)
+            self._names = {**former_names(self._timeline.clients), **names(group.members)}
         baseline = self.dashboard.baseline
         before = None if baseline is None else baseline.partitions(self.group)
         is_owned = group.state not in REBALANCING
@@ -242,6 +242,8 @@ class GroupScreen(ChangesGroups, PolledScreen[OpenedGroup]):
         elif self._timeline.unreadable:
             unreadable = counted(self._timeline.unreadable, "unreadable event")
             notes.append(f"The history is incomplete: {unreadable} left out.")
+        elif self._timeline.is_derived:
+            notes.append("Derived from __consumer_offsets: not whether members left or timed out.")
         if group.error is None and group.generation is None and group.group_epoch is None:
             notes.append(NOT_REPORTED)
         return notes

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kgctl.model.groups import TopicPartitions
+from kgctl.model.history import LEFT_OR_TIMED_OUT
 from kgctl.model.watched import Outcome, Rebalance
 from kgctl.tui.widgets.group.bars import Bar, bar_text, bars, cause, scale_ms
 from kgctl.tui.widgets.group.rebalance_text import sentences
@@ -118,6 +119,7 @@ def test_the_scale_grows_in_steps() -> None:
         (JOINED, "worker-5 and 1 more joined"),
         (replace(JOINED, joined=()), "2 members joined"),
         (replace(DONE, cause="member left", left_causes=("member left",)), "worker-3 left"),
+        (replace(DONE, cause=LEFT_OR_TIMED_OUT, left_causes=(LEFT_OR_TIMED_OUT,)), "worker-3 left or timed out"),
         (replace(DONE, cause="sync timed out", left_causes=("sync timed out",)), "sync timed out: worker-3 left"),
         (replace(DONE, cause="requested by an admin", left=(), left_count=0), "requested by an admin"),
         (replace(DONE, cause="broker restarted"), "broker restarted"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from broker.light_dataclasses import dataclass
-from kgctl.model.history import SESSION_TIMED_OUT
+from kgctl.model.history import LEFT_OR_TIMED_OUT, SESSION_TIMED_OUT
 from kgctl.model.watched import Outcome, Rebalance
 from kgctl.render.table import MISSING
 from kgctl.tui import cells
@@ -16,6 +16,7 @@ from kgctl.watch.restarts import RESTARTED
 
 PREPARE, COMPLETE, WHOLE, UNDER_WAY = glyphs.SHADE, glyphs.FULL, glyphs.HALF, glyphs.RIGHT
 JOINED, LEFT = "member joined", "member left"
+LEFT_OR_GONE = "left or timed out"
 # They explain themselves; members that joined or left with them are in the details.
 NAMELESS = (RESTARTED, "subscription changed", "topics changed")
 # The duration of a full bar grows in steps, so that the other bars do not shrink at every refresh.
@@ -113,11 +114,12 @@ def cause(row: Rebalance, names: Mapping[str, str]) -> str:
 
 def _cause(row: Rebalance, names: Mapping[str, str]) -> str:
     joined = f"{_who(row.joined, row.joined_count, names)} joined" if row.joined_count else ""
-    how = "timed out" if row.left_causes and set(row.left_causes) == {SESSION_TIMED_OUT} else "left"
+    kinds = set(row.left_causes)
+    how = "timed out" if kinds == {SESSION_TIMED_OUT} else LEFT_OR_GONE if kinds == {LEFT_OR_TIMED_OUT} else "left"
     left = f"{_who(row.left, row.left_count, names)} {how}" if row.left_count else ""
     if row.cause == JOINED and joined:
         return joined
-    if row.cause in (LEFT, SESSION_TIMED_OUT) and left:
+    if row.cause in (LEFT, SESSION_TIMED_OUT, LEFT_OR_TIMED_OUT) and left:
         return left
     if row.cause is None:
         return ", ".join(one for one in (joined, left) if one) or "cause not known"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kgctl.model.groups import MemberRow
+from kgctl.model.history import MemberClient
 from kgctl.tui import cells
 
 _UUID = re.compile(r"-?([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -25,6 +26,11 @@ def names(members: Sequence[MemberRow]) -> dict[str, str]:
         member.consumer_id or "": cells.name(name) if name and times[name] == 1 else short_id(member.consumer_id or "")
         for member, name in zip(members, found, strict=True)
     }
+
+
+def former_names(clients: Mapping[str, MemberClient]) -> dict[str, str]:
+    """Names of members that joined or left: client ids, as ids of the newer protocols say nothing."""
+    return {member_id: cells.name(client.client_id) for member_id, client in clients.items() if client.client_id}
 
 
 def name_of(member_id: str, known: Mapping[str, str]) -> str:

@@ -19,11 +19,12 @@ CONSUMER_GROUP_FAULTS = (
         "-self._numbers[key], 0",
         WALKS,
     ),
-    _fault(
-        "a target keeps the former subscriptions of members",
-        "group",
+    Fault(
+        "consumer groups: a target keeps the former subscriptions of members",
+        "cores/groups/consumer/group.py",
         "before.subscription != member",
         "member != member",
+        ("tests/broker/cores/groups/consumer/test_roster.py",),
     ),
     _fault(
         "the member that joined first leads a group that becomes classic",

@@ -1,7 +1,8 @@
 """Plays recorded walks on a coordinator that crashes between steps and recovers from what it has stored.
 
 A restart shall not show: answers, records and states stay those of Kafka, which did not restart. No crash happens while a classic group
-rebalances or keeps an id for a client, as that is not stored.
+rebalances or keeps an id for a client, as that is not stored. A classic group stores only the chosen protocol of its members, so a
+walk whose classic group becomes a consumer group after a crash may differ in the protocols; a Kafka that has restarted does, too.
 """
 
 from __future__ import annotations

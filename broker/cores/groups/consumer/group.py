@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TypeVar
 
 from broker.cores.groups.consumer.event_notes import EventNotes
+from broker.cores.groups.consumer.lookup import Lookup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
 from broker.cores.groups.consumer.roster import Roster
 from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
@@ -53,6 +54,7 @@ class ConsumerGroup(Group):
         "expressions",
         "heartbeats_ms",
         "is_rebalancing",
+        "lookup",
         "matched",
         "members",
         "metadata_hash",
@@ -98,7 +100,8 @@ class ConsumerGroup(Group):
         self.most_members = 0  # at a time: Kafka's table of members has room for as many
         self.seen: tuple[int, int] | None = None  # version of the topics, and metadata hash of those subscribed then
         self.regex_version = -1  # of the topics, when this process last resolved the regular expressions
-        self.regex_client: tuple[str, str] | None = None  # principal and host for which they are being resolved
+        self.regex_client: tuple[str, str] | None = None  # principal and host for which they will be resolved
+        self.lookup: Lookup | None = None  # what is being resolved
         self.revoking: dict[str, int] = {}  # member id -> the epoch that it must leave within its rebalance timeout
         self.heartbeats_ms: dict[str, int] = {}  # member id -> when it was last heard, on the monotonic clock
         self.is_rebalancing = False  # an event has reported that a rebalance started, and none that it ended

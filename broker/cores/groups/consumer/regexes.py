@@ -6,8 +6,11 @@ all expressions of the group, so that they cause one rebalance. Only topics that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from broker.cores.groups.consumer.changes import note_cause, note_topics, report
 from broker.cores.groups.consumer.group import REGEX, ConsumerGroup, count
+from broker.cores.groups.consumer.lookup import Lookup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.consumer.refusals import Refused
@@ -65,17 +68,30 @@ def resolve_soon(step: Step, group: ConsumerGroup) -> None:
 
 
 def resolve(step: Step, group_id: str) -> None:
-    """Look up the topics of all expressions of the group; the group epoch grows if any have changed."""
+    """Look up the topics of all expressions of the group, in several steps if they are many."""
     group = step.groups.get(group_id)
-    if not isinstance(group, ConsumerGroup) or group.regex_client is None:
+    if not isinstance(group, ConsumerGroup):
         return
-    catalog, generation = step.coordinator.topics, group.generation
+    if group.regex_client is not None:
+        catalog = step.coordinator.topics
+        names = list(catalog.visible_names(*group.regex_client))
+        group.lookup = Lookup(names, list(group.expressions), {})
+        group.regex_client, group.regex_version = None, catalog.created
+    if group.lookup is None:
+        return
+    if group.lookup.advance():
+        found, group.lookup = group.lookup.found, None
+        _store(step, group, {regex: topics for regex, topics in found.items() if regex in group.expressions})
+    else:
+        step.timers.set((REGEX, group_id), step.now_ms + 1)
+
+
+def _store(step: Step, group: ConsumerGroup, found: Mapping[str, frozenset[str]]) -> None:
+    """Store what the expressions match; the group epoch grows if any topics have changed."""
+    catalog, group_id, generation = step.coordinator.topics, group.group_id, group.generation
     is_first = not group.expressions.keys() <= group.regexes.keys()
-    names = list(catalog.visible_names(*group.regex_client))
-    group.regex_client, group.regex_version = None, catalog.created
     matched, records, has_changed = dict(group.matched), list[StateRecord](), False
-    for regex in group.expressions:
-        topics = _matching(regex, names)
+    for regex, topics in found.items():
         before = group.regexes.get(regex)
         if topics != (before.topics if before is not None else frozenset()):
             has_changed = True
@@ -87,8 +103,8 @@ def resolve(step: Step, group_id: str) -> None:
     if has_changed or hashed != group.metadata_hash:
         records.append(GroupEpochRecord(group_id, generation + 1, hashed, step.wall_ms))
         if is_first:
-            found = "1 topic matches" if len(matched) == 1 else f"{len(matched)} topics match"
-            note_cause(group, Cause.SUBSCRIPTION_CHANGED, f"{found} the regular expressions")
+            topics_match = "1 topic matches" if len(matched) == 1 else f"{len(matched)} topics match"
+            note_cause(group, Cause.SUBSCRIPTION_CHANGED, f"{topics_match} the regular expressions")
         else:
             note_topics(group)
     group.seen = catalog.version, hashed
@@ -105,12 +121,3 @@ def _check(regex: str) -> None:
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}.",
         ) from None
-
-
-def _matching(regex: str, names: list[str]) -> frozenset[str]:
-    """The topics whose whole name matches; none if a newer broker has stored an expression that this one cannot read."""
-    try:
-        pattern = Pattern(regex)
-    except InvalidPattern:
-        return frozenset()
-    return frozenset(filter(pattern.matches, names))

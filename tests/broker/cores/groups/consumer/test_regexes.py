@@ -135,3 +135,19 @@ def test_an_expression_that_changes_before_its_look_up_is_not_looked_up(
         client.beat(subscribed_topic_regex="clicks")
     settle(client)
     assert (client.names, list(found(world).regexes)) == ({"clicks": [0]}, ["clicks"])
+
+
+def test_many_expressions_and_topics_are_matched_in_several_steps() -> None:
+    """Each step matches some 10,000 names, so that it does not stall other groups."""
+    world = World(topics={f"t-{number}": 1 for number in range(6_000)})
+    clients = [with_regex(world, f"m{number}", f"t-{number}") for number in range(5)]
+    settle(*clients, rounds=1)
+    world.let_pass(10_001)
+    clients[0].beat()
+    seen = []
+    for _ in range(3):
+        seen.append(len(found(world).regexes))
+        world.let_pass(1)
+    assert seen == [1, 1, 5]
+    settle(*clients)
+    assert [client.names for client in clients] == [{f"t-{number}": [0]} for number in range(5)]

@@ -91,33 +91,42 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def names(cluster: Cluster) -> Iterator[dict[str, str]]:
+    """What the commands are about. They plan changes and execute none."""
+    kgctl = Kgctl(cluster.bootstrap_servers)
+    found = {"TOPIC": fresh("t"), "EMPTY": fresh("empty"), "LIVE": fresh("live"), "ABSENT": fresh("absent")}
+    assert kgctl("topics", "create", found["TOPIC"], "--partitions", 2).exit_code == 0
+    fill(kgctl, found["TOPIC"], [3])
+    kgctl.commit(found["EMPTY"], found["TOPIC"], p0=1)
+    with member_of(kgctl, found["LIVE"], {found["TOPIC"]: [0, 1]}, session_ms=600_000):
+        yield found
+
+
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_the_json_of_each_kind_is_what_its_row_type_declares(cluster: Cluster, kind: str) -> None:
+def test_the_json_of_each_kind_is_what_its_row_type_declares(
+    cluster: Cluster, names: dict[str, str], kind: str
+) -> None:
     if kind == "group-history" and isinstance(cluster, ReferenceKafka):
         pytest.skip("Kafka keeps no history")
     if kind in ("clients", "client-metrics") and isinstance(cluster, ReferenceKafka):
         pytest.skip("Kafka does not list its clients")
     kgctl = Kgctl(cluster.bootstrap_servers)
-    names = {"TOPIC": fresh("t"), "EMPTY": fresh("empty"), "LIVE": fresh("live"), "ABSENT": fresh("absent")}
-    assert kgctl("topics", "create", names["TOPIC"], "--partitions", 2).exit_code == 0
-    fill(kgctl, names["TOPIC"], [3])
-    kgctl.commit(names["EMPTY"], names["TOPIC"], p0=1)
     schema = Draft202012Validator(json.loads(kgctl("schema", kind).stdout))
-    with member_of(kgctl, names["LIVE"], {names["TOPIC"]: [0, 1]}):
-        for command in COMMANDS[kind]:
-            line = command
-            for name, value in names.items():
-                line = line.replace(name, value)
-            result = kgctl(*line.split(), "-o", "json")
-            answer = json.loads(result.stdout)
-            # 3: the answer is complete, and a condition is not met.
-            assert bool(answer["errors"]) == (result.exit_code not in (0, 3)), line
-            # A list of all topics or groups has those of other tests, too.
-            answer["rows"] = answer["rows"][:MOST_ROWS]
-            schema.validate(answer)
-        # No other kind's schema fits; that takes long, and one row decides it.
-        answer["rows"] = answer["rows"][:1]
-        ANY.validate(answer)
+    for command in COMMANDS[kind]:
+        line = command
+        for name, value in names.items():
+            line = line.replace(name, value)
+        result = kgctl(*line.split(), "-o", "json")
+        answer = json.loads(result.stdout)
+        # 3: the answer is complete, and a condition is not met.
+        assert bool(answer["errors"]) == (result.exit_code not in (0, 3)), line
+        # A list of all topics or groups has those of other tests, too.
+        answer["rows"] = answer["rows"][:MOST_ROWS]
+        schema.validate(answer)
+    # No other kind's schema fits; that takes long, and one row decides it.
+    answer["rows"] = answer["rows"][:1]
+    ANY.validate(answer)
 
 
 ANY = Draft202012Validator(json.loads(Kgctl()("schema", "--all").stdout))

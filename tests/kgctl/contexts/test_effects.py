@@ -40,6 +40,7 @@ CHANGES = {
     "topics delete-records": ["g", "--before", "now", "--execute"],
     "configs set": ["topic", "g", "a=b", "--execute"],
     "configs unset": ["topic", "g", "a", "--execute"],
+    "cluster set-feature": ["g=1", "--execute"],
     "quotas set": ["--user", "g", "a=1", "--execute"],
     "quotas remove": ["--user", "g", "--execute"],
     "transactions abort": ["g", "--execute"],
@@ -112,7 +113,7 @@ def test_without_a_terminal_a_confirming_context_wants_the_name_as_an_option(
         done = home.kgctl(*verb.split(), *CHANGES[verb], *given, "--context", "prod", text="g\n")
         assert done.exit_code == 6
         # What has no name, such as ACLs, is confirmed with the name of the context.
-        name = "g" if effects()[verb].names else "prod"
+        name = "prod" if not effects()[verb].names else "g=1" if verb == "cluster set-feature" else "g"
         assert done.stderr == f"Error: context 'prod' asks for confirmation: add --yes {name}\n"
 
 

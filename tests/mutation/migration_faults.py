@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.faults import Fault
 
 WORLDS = ("tests/broker/cores/groups/consumer/test_migration_simulation.py",)
+MEMBERS = ("tests/broker/cores/groups/consumer/test_classic_members.py",)
 UPGRADES = ("tests/broker/cores/groups/consumer/test_upgrade.py",)
 
 
@@ -88,5 +89,6 @@ MIGRATION_FAULTS = (
         "classic_members",
         '            topic_regex="",\n',
         "",
+        MEMBERS,
     ),
 )

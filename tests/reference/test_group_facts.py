@@ -6,7 +6,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
+from broker.cores.groups.metadata_hash import metadata_hash
 from tests import harness
 from tests.broker.cores.groups.consumer.hash_vectors import read
 from tests.broker.cores.groups.consumer.votes import played

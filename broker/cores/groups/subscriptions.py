@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.refusals import Refused
 from broker.protocol.errors import ErrorCode
 
 # Kafka refuses a larger record of `__consumer_offsets`: its max.message.bytes.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from broker.cores.groups.consumer.changes import note_joined, note_topics
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.consumer.reconciliation import Reported, reconciled
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.target import new_target
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode

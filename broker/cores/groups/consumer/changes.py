@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from broker.cores.groups.assignments import assignment_of
 from broker.cores.groups.consumer.event_notes import seen_topics, topic_changes
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.events import (
-    ASSIGNMENT_CHARACTERS,
     REASON_CHARACTERS,
-    Assignment,
     Cause,
     EventType,
     GroupEvent,
     MemberClient,
-    compact,
 )
-from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.step import Step
-from broker.cores.groups.topics import TopicCatalog, named_partitions
 
 _TAKEN_OVER = "static member replaced"
 
@@ -138,17 +132,3 @@ def owners_in(group: ConsumerGroup) -> dict[tuple[bytes, int], str]:
         for topic_id, partitions in member.current.assigned.items()
         for partition in partitions
     }
-
-
-def assignment_of(owned: Mapping[str, Owned], catalog: TopicCatalog) -> Assignment | None:
-    """The partitions of each member; None if they are too long for an event."""
-    room = ASSIGNMENT_CHARACTERS - len("{}")
-    if sum(len(member_id) + len('"":{},') for member_id in owned) > room:
-        return None
-    out: dict[str, dict[str, list[int]]] = {}
-    for member_id, assigned in owned.items():
-        out[member_id] = named = {name: partitions for _, name, partitions in named_partitions(assigned, catalog)}
-        room -= len(compact({member_id: named})) - len("{}") + len("," if len(out) > 1 else "")
-        if room < 0:
-            return None
-    return out

@@ -24,11 +24,11 @@ from broker.cores.groups.consumer.embedded import by_id, encoded_assignment
 from broker.cores.groups.consumer.group import JOIN, REBALANCE, SESSION, SYNC, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState, made_id, new_member
 from broker.cores.groups.consumer.reconciliation import Reported
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.events import Cause
 from broker.cores.groups.group import Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import ClassicProtocols, MemberRecord, RegexRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.cores.groups.subscriptions import check_size
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_subscription

@@ -5,9 +5,9 @@ from __future__ import annotations
 from broker.cores.groups.classic.group import ClassicGroup
 from broker.cores.groups.classic.states import GroupState
 from broker.cores.groups.consumer.group import ConsumerGroup
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.upgrade import upgraded
 from broker.cores.groups.records import StateRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 

@@ -8,14 +8,15 @@ from broker.cores.groups.classic import rebalance
 from broker.cores.groups.consumer.changes import note_left, report
 from broker.cores.groups.consumer.conversion import existing
 from broker.cores.groups.consumer.downgrade import downgrade, is_due
-from broker.cores.groups.consumer.group import ConsumerGroup, count
+from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.member import LEFT_STATIC, ConsumerMember
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.statics import held_by, removal
+from broker.cores.groups.counts import count
 from broker.cores.groups.events import Cause
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import CurrentRecord, GroupEpochRecord, RegexRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.light_named_tuples import NamedTuple
 from broker.protocol.errors import ErrorCode

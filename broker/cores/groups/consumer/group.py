@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TypeVar
 
 from broker.cores.groups.consumer.event_notes import EventNotes
 from broker.cores.groups.consumer.lookup import Lookup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
 from broker.cores.groups.consumer.roster import Roster
+from broker.cores.groups.counts import count
 from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import (
@@ -31,7 +31,6 @@ SESSION, REBALANCE, REGEX = "consumer session", "consumer rebalance", "consumer 
 # Those of classic members: until they join again, and until they sync.
 JOIN, SYNC = "consumer join", "consumer sync"
 NO_OWNER = -1
-K = TypeVar("K")
 NO_TARGET: Target = {}
 
 
@@ -368,13 +367,3 @@ def _is_homogeneous(
     if next(iter(expressions.values())) != members:
         return False
     return not named and all(found == 1 for found in matched.values())
-
-
-def count(counts: dict[K, int], keys: Iterable[K], change: int) -> None:
-    """Add to the counts of these keys; a key whose count is 0 is left out."""
-    for key in keys:
-        found = counts.get(key, 0) + change
-        if found > 0:
-            counts[key] = found
-        else:
-            counts.pop(key, None)

@@ -21,10 +21,10 @@ from broker.cores.groups.consumer.departures import leave
 from broker.cores.groups.consumer.group import JOIN, REBALANCE, SESSION, SYNC, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState, made_id, new_member
 from broker.cores.groups.consumer.reconciliation import owns_only
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.consumer.upgrade import settle
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import MemberRecord, Owned, Subscription
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.cores.groups.subscriptions import check_size
 from broker.protocol.errors import ErrorCode

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from broker.cores.groups.consumer.group import NO_OWNER
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records.consumer import Current, Owned, Target
+from broker.cores.groups.refusals import Refused
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker.cores.groups.consumer.changes import note_cause, note_topics, report
-from broker.cores.groups.consumer.group import REGEX, ConsumerGroup, count
+from broker.cores.groups.consumer.group import REGEX, ConsumerGroup
 from broker.cores.groups.consumer.lookup import Lookup
 from broker.cores.groups.consumer.member import ConsumerMember
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
-from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.counts import count
 from broker.cores.groups.events import Cause
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import GroupEpochRecord, RegexRecord, ResolvedRegex
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.cores.patterns import InvalidPattern, Pattern
 from broker.light_named_tuples import NamedTuple

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import LEFT_STATIC, ConsumerMember, new_member
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import CurrentRecord, MemberRecord, TargetRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
 

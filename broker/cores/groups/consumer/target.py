@@ -6,29 +6,12 @@ from broker.cores.groups.assignors.interface import PartitionAssignorError, load
 from broker.cores.groups.assignors.java_order import timeline_order
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Target, TargetEpochRecord, TargetRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
-from broker.cores.groups.topics import TopicCatalog
+from broker.cores.groups.targets import TopicsOfAssignors, is_same
 from broker.protocol.errors import ErrorCode
-
-
-class TopicsOfAssignors:
-    """The topics as assignors ask for them."""
-
-    def __init__(self, catalog: TopicCatalog) -> None:
-        self._catalog = catalog
-        self.racks = catalog.racks
-        self._counts: dict[bytes, int] = {}
-
-    def partition_count(self, topic_id: bytes) -> int:
-        found = self._counts.get(topic_id)
-        if found is None:
-            name = self._catalog.topic_name(topic_id)
-            count = None if name is None else self._catalog.partition_count(name)
-            found = self._counts[topic_id] = -1 if count is None else count
-        return found
 
 
 def new_target(
@@ -95,12 +78,3 @@ def _votes(group: ConsumerGroup) -> dict[str, int]:
 def _most_voted(votes: dict[str, int], configured: tuple[str, ...]) -> str:
     """If votes tie, the assignor that comes first in them."""
     return max(votes, key=votes.__getitem__, default=configured[0])
-
-
-def is_same(target: Target, stored: Target) -> bool:
-    """Whether both have the same partitions, in whatever order."""
-    if target == stored:
-        return True
-    return target.keys() == stored.keys() and all(
-        frozenset(partitions) == frozenset(stored[topic_id]) for topic_id, partitions in target.items()
-    )

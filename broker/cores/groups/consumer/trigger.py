@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from broker.cores.groups.consumer.changes import note_cause, report
 from broker.cores.groups.consumer.group import ConsumerGroup
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.events import Cause
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records.consumer import GroupEpochRecord
 from broker.cores.groups.step import Step
 

@@ -15,9 +15,8 @@ from broker.cores.groups.consumer.changes import owners_in
 from broker.cores.groups.consumer.embedded import by_id
 from broker.cores.groups.consumer.group import NO_OWNER, SESSION, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.group import Group
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import (
     ClassicProtocols,
@@ -29,6 +28,7 @@ from broker.cores.groups.records.consumer import (
     TargetEpochRecord,
     TargetRecord,
 )
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.consumer_protocol import ConsumerProtocolSubscription, decode_assignment, decode_subscription

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.changes import assignment_of
+from broker.cores.groups.assignments import assignment_of
 from broker.cores.groups.events import Cause, EventType
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.share.member import ShareMember

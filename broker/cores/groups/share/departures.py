@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
 from broker.cores.groups.events import Cause
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records.share import (
     ShareCurrentRecord,
     ShareEpochRecord,

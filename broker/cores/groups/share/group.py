@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from broker.cores.groups.consumer.group import count
+from broker.cores.groups.counts import count
 from broker.cores.groups.group import AnyStep, Committer, Group, Handlers
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Target

@@ -13,9 +13,8 @@ Everything is computed first and then persisted, so that a refused heartbeat cha
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.events import Cause
+from broker.cores.groups.metadata_hash import metadata_hash
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.records.share import (
@@ -25,6 +24,7 @@ from broker.cores.groups.records.share import (
     ShareMemberRecord,
     ShareTargetRecord,
 )
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.share.changes import note_joined, report
 from broker.cores.groups.share.configs import heartbeat_interval_ms, session_timeout_ms
 from broker.cores.groups.share.departures import leave

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.refusals import Refused
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode

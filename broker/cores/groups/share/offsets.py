@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records.share import NamedPartitions
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.share.lookup import empty
 from broker.cores.groups.share.partitions import delete, initialize

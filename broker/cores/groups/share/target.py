@@ -5,14 +5,14 @@ from __future__ import annotations
 from broker.cores.groups.assignors.interface import MemberSpec, PartitionAssignorError
 from broker.cores.groups.assignors.java_order import map_order, set_order, timeline_order
 from broker.cores.groups.assignors.simple import SimpleAssignor
-from broker.cores.groups.consumer.refusals import Refused
-from broker.cores.groups.consumer.target import TopicsOfAssignors, is_same
 from broker.cores.groups.records import StateRecord
 from broker.cores.groups.records.consumer import Target
 from broker.cores.groups.records.share import ShareTargetEpochRecord, ShareTargetRecord
+from broker.cores.groups.refusals import Refused
 from broker.cores.groups.share.group import NO_TARGET, ShareGroup
 from broker.cores.groups.share.member import ShareMember
 from broker.cores.groups.step import Step
+from broker.cores.groups.targets import TopicsOfAssignors, is_same
 from broker.cores.groups.topics import TopicCatalog
 from broker.protocol.errors import ErrorCode
 

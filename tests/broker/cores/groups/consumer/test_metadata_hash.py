@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.cores.groups.consumer.metadata_hash import metadata_hash
+from broker.cores.groups.metadata_hash import metadata_hash
 from tests.broker.cores.groups.consumer.clients import Client, found
 from tests.broker.cores.groups.consumer.hash_vectors import Topics, read
 from tests.broker.cores.groups.world import World

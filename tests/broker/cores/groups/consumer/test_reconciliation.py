@@ -9,8 +9,8 @@ import pytest
 from broker.cores.groups.consumer.group import NO_OWNER
 from broker.cores.groups.consumer.member import ConsumerMember, MemberState, new_member
 from broker.cores.groups.consumer.reconciliation import reconciled
-from broker.cores.groups.consumer.refusals import Refused
 from broker.cores.groups.records.consumer import Current
+from broker.cores.groups.refusals import Refused
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

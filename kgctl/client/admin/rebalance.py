@@ -100,13 +100,16 @@ def await_rebalances(
     pending = {group for group, some in before.items() if not all(row.error for row in some)}
     done: dict[str, list[RebalanceRow]] = {group: some for group, some in before.items() if group not in pending}
     stable_s: dict[str, float] = {}
+    seen: dict[str, GroupDescription] = {}
     while pending:
         described = yield from describe_groups(cluster, sorted(pending), offsets=False)
         for group in described:
             some = before[group.group]
             if group.error:
-                done[group.group] = _all_failed(some, group.error)
-            elif group.state == "Stable" and _is_newer(group, some):
+                done[group.group] = _all_failed(some, _in_time(group.error, seen.get(group.group)))
+                continue
+            seen[group.group] = group
+            if group.state == "Stable" and _is_newer(group, some):
                 now_s = clock()
                 if _is_complete(group, some) or now_s - stable_s.setdefault(group.group, now_s) >= SETTLE_S:
                     done[group.group] = _outcome(some, group, round((now_s - since) * 1000))
@@ -135,6 +138,15 @@ def _by_group(rows: Sequence[RebalanceRow]) -> dict[str, list[RebalanceRow]]:
 
 def _all_failed(rows: Sequence[RebalanceRow], error: RowError) -> list[RebalanceRow]:
     return [row if row.error else replace(row, status=FAILED, error=error) for row in rows]
+
+
+def _in_time(error: RowError, seen: GroupDescription | None) -> RowError:
+    """If only the last answer is late, what the one before said matters more."""
+    return (
+        error
+        if seen is None or error.name != TimedOut.name
+        else TimedOut(f"no answer in time: {_unfinished(seen)}").as_row()
+    )
 
 
 def _unfinished(group: GroupDescription) -> str:

@@ -13,7 +13,7 @@ from broker.protocol.messages.describe_groups import DescribeGroupsResponse
 from broker.protocol.messages.leave_group import LeaveGroupResponse
 from broker.protocol.messages.trigger_rebalance import TriggerRebalanceResponse
 from kgctl.client.admin.rebalance import plan_rebalance, rebalance
-from kgctl.client.net.errors import BrokerError, NotFound, Precondition
+from kgctl.client.net.errors import BrokerError, NotFound, Precondition, TimedOut
 from kgctl.client.net.steps import Call
 from kgctl.exit_codes import exit_code_of
 from kgctl.model.changes import RebalanceRow
@@ -125,6 +125,24 @@ def test_a_group_that_is_not_stable_in_time_is_a_failed_row_with_the_reason() ->
     assert (row.status, str(row.error)) == ("failed", "TIMED_OUT")
     assert row.error is not None
     assert exit_code_of(row.error) == 3
+    assert "'g' is PreparingRebalance" in row.error.message
+
+
+def test_an_answer_that_is_late_does_not_hide_what_the_one_before_said() -> None:
+    scene = Scene([("Stable", 7, [A]), ("PreparingRebalance", 7, [A])])
+    plan = scene.plan()
+    describe = scene.feeder.answers[DESCRIBE_GROUPS]
+
+    def late(call: Call) -> DescribeGroupsResponse | TimedOut:
+        if len(scene.feeder.pauses) == 2:
+            return TimedOut("n1:9092: no answer in time")
+        answer: DescribeGroupsResponse = describe(call)
+        return answer
+
+    scene.feeder.answers[DESCRIBE_GROUPS] = late
+    (row,) = scene.go(plan)
+    assert row.error is not None
+    assert (row.status, row.error.name) == ("failed", "TIMED_OUT")
     assert "'g' is PreparingRebalance" in row.error.message
 
 

@@ -32,7 +32,9 @@ class TopicWatch:
         self._settings = settings
         self._current = Snapshot(-1, {})
         self._assigned: Snapshot | None = None
+        # Questions about all topics: from the subscription to a pattern on, and about those of other members.
         self._match_after = 0
+        self._group_after = 0
         self._updated_ms = 0
         self.joined: frozenset[str] | None = None
 
@@ -71,10 +73,14 @@ class TopicWatch:
         """Watch all these topics."""
         if self._subscription.subscribe_group(topics):
             want_topics(self._metadata, self._subscription)
+            if self._subscription.type is SubscriptionType.PATTERN:
+                self._group_after = self._metadata.request_update()
 
     def knows(self, topics: Collection[str]) -> bool:
-        """Metadata has all these topics, or says why it has not."""
+        """Metadata has all these topics, or says why it has not. An answer about all topics leaves out those that do not exist."""
         metadata = self._metadata
+        if metadata.wanted() is None and metadata.answered >= max(self._match_after, self._group_after):
+            return True
         return all(
             metadata.partition_count(topic) is not None or metadata.error_of(topic) is not None for topic in topics
         )

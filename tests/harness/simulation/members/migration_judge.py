@@ -166,12 +166,16 @@ class MigrationJudge(EpochsJudge, MemberJudge):
     def answered(self, exchange: Exchange, response: Any) -> None:
         super().answered(exchange, response)
         asked = self._asked[exchange]
-        group = self._world.broker.core.group(getattr(asked.request, "group_id", ""))
+        request = asked.request
+        if isinstance(request, JoinGroupRequest) and response.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED:
+            # As in Kafka, a member that does not join again in time for a full group is removed, and does not give up what it owns.
+            self._unsettled[request.group_id, request.member_id] = None
+        group = self._world.broker.core.group(getattr(request, "group_id", ""))
         if asked.life is None or not isinstance(group, ConsumerGroup):
             return
         # What the judge of classic groups expects of one generation does not hold for the epochs of single members.
         asked.life = None
-        if isinstance(asked.request, JoinGroupRequest):
+        if isinstance(request, JoinGroupRequest):
             member = group.members[response.member_id]
             ensure(member.current.member_epoch == response.generation_id, f"{member} learns {response.generation_id}")
             owner = member.subscription.instance_id or member.member_id

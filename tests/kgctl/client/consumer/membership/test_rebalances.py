@@ -517,6 +517,15 @@ def test_a_leader_with_a_pattern_that_learns_the_topics_of_others_rejoins_only_w
     assert play.has(JoinGroupRequest)
 
 
+def test_a_leader_with_a_pattern_does_not_wait_for_topics_that_do_not_exist() -> None:
+    play = with_pattern()
+    play.answer_join(1, members={"me": ["test1"], "you": ["test1", "gone"]})
+    play.sleep_polling(1_000)
+    play.answer_sync([TP0])
+    play.poll()
+    assert play.subscription.assigned == {TP0}
+
+
 def test_a_member_accepts_matching_topics_that_only_the_leader_knew() -> None:
     play = with_pattern()
     play.answer_join(1)

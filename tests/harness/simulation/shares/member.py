@@ -82,14 +82,15 @@ class ShareMember:
             member_epoch=self.epoch,
             subscribed_topic_names=[TOPIC] if self._says_all else None,
         )
-        self._says_all = True  # unless this one is answered
+        self._says_all, said_all = True, self._says_all  # unless this one is answered
         answer = yield Ask(request, 1)
         self._beat_us = self._world.clock.us + 500 * MS
         if answer.error_code:
             ensure(answer.error_code in FENCED, f"{self.name} receives {ErrorCode(answer.error_code).name}")
             self.epoch, self._beat_us = 0, 0
             return
-        self.epoch, self._says_all = answer.member_epoch, False
+        # Meanwhile all may have to be said once more.
+        self.epoch, self._says_all = answer.member_epoch, self.is_diligent and not said_all
         if answer.assignment is not None:
             self.assigned = {
                 TopicIdPartition(row.topic_id, partition)

@@ -18,7 +18,7 @@ from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, reason_of

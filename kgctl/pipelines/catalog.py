@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgctl.pipelines.schemas import (
-    COMMITS,
-    EVENTS_TOPIC,
-    GROUP_EVENTS,
-    HEALTH,
-    LAG,
-    LOG_ENDS,
-    OFFSETS_TOPIC,
-    QUARANTINE,
-    REBALANCES,
-    Table,
-)
+from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
+from kgctl.pipelines.schemas.model import Table
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.pipelines.catalog import JOBS, Job
-from kgctl.pipelines.schemas import TABLES, Table
+from kgctl.pipelines.schemas import TABLES
+from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.render import TABLES as TABLE_OUTPUTS
 from kgctl.render.prose import show_paragraphs

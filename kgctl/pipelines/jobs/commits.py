@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.schemas import COMMITS, EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.groups import COMMITS
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 
 
 def user_commits(run: RunContext) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 from kgctl.pipelines.catalog import Job, upstream
 from kgctl.pipelines.jobs.checkpoints import claim, read_until
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas import Table
+from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source import connector
 from kgctl.pipelines.tables.manifest import Note

@@ -6,15 +6,15 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from kgctl.pipelines import schemas
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, QUARANTINE
 from kgctl.pipelines.transforms import decode
 
 TABLES = (
-    (schemas.COMMITS, decode.commits),
-    (schemas.GROUP_EVENTS, decode.group_events),
-    (schemas.QUARANTINE, decode.quarantine),
+    (COMMITS, decode.commits),
+    (GROUP_EVENTS, decode.group_events),
+    (QUARANTINE, decode.quarantine),
 )
 
 

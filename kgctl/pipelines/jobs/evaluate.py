@@ -11,7 +11,7 @@ from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.commits import user_commits
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID, LogEndLookup, ends_at
-from kgctl.pipelines.schemas import HEALTH
+from kgctl.pipelines.schemas.groups import HEALTH
 from kgctl.pipelines.transforms import evaluate
 from kgctl.pipelines.transforms.lag import KEY
 

@@ -21,7 +21,7 @@ from kgctl.pipelines.jobs.lookups import (
     points_of,
 )
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas import LAG, LOG_ENDS
+from kgctl.pipelines.schemas.groups import LAG, LOG_ENDS
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.transforms import lag
 

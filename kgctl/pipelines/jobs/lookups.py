@@ -17,7 +17,7 @@ from kgctl.client.admin.record_times import record_times
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.schemas import LOG_ENDS
+from kgctl.pipelines.schemas.groups import LOG_ENDS
 
 CLIENT_ID = "kgctl-pipeline"
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"

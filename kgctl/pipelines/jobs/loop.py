@@ -12,7 +12,7 @@ from kgctl.pipelines.catalog import JOBS, Job, in_order
 from kgctl.pipelines.jobs.checkpoints import is_claimed, set_read_until
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas import OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from kgctl.pipelines.source import connector
 from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish

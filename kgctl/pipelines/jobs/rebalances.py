@@ -7,7 +7,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.schemas import EVENTS_TOPIC, REBALANCES
+from kgctl.pipelines.schemas.groups import REBALANCES
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC
 from kgctl.pipelines.transforms import decode, rebalances
 
 

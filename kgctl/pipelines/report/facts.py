@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from kgctl.model.health import Health
-from kgctl.pipelines import schemas
 from kgctl.pipelines.report.lag_facts import lag_facts
 from kgctl.pipelines.report.rows import (
     Facts,
@@ -23,6 +22,8 @@ from kgctl.pipelines.report.rows import (
     Rebalances,
     WorstGroup,
 )
+from kgctl.pipelines.schemas import TABLES
+from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.manifest import TableFolder
 
 # Worst first. UNKNOWN comes late: the partitions of a deleted topic stay unknown, and must not lead every report.
@@ -37,13 +38,13 @@ UNREAD = ("duration_source", "group_type")
 
 def read_facts(out_dir: Path) -> Facts:
     """Read all tables in the folder. Raises Damaged."""
-    folders = {name: TableFolder(out_dir / name) for name in schemas.TABLES}
-    lag = lag_facts(lambda columns: _read(folders[schemas.LAG.name], columns))
-    health = _health(folders[schemas.HEALTH.name], lag.lag_ms)
-    rebalances, rebalanced = _rebalances(folders[schemas.REBALANCES.name])
+    folders = {name: TableFolder(out_dir / name) for name in TABLES}
+    lag = lag_facts(lambda columns: _read(folders[LAG.name], columns))
+    health = _health(folders[HEALTH.name], lag.lag_ms)
+    rebalances, rebalanced = _rebalances(folders[REBALANCES.name])
     evaluated = [] if health is None else [health.at_ms]
     times = [time for time in (*lag.period_ms, *_period(rebalances), *evaluated) if time is not None]
-    groups = lag.groups | rebalanced | _groups(folders[schemas.HEALTH.name])
+    groups = lag.groups | rebalanced | _groups(folders[HEALTH.name])
     return Facts(
         rows={name: folder.rows() for name, folder in folders.items()},
         first_ms=min(times, default=None),
@@ -139,7 +140,7 @@ def _worst_partitions(rows: pa.Table, lag_ms: dict[tuple[str, str, int], int | N
 
 
 def _rebalances(folder: TableFolder) -> tuple[Rebalances | None, set[str]]:
-    columns = [column.name for column in schemas.REBALANCES.columns if column.name not in UNREAD]
+    columns = [column.name for column in REBALANCES.columns if column.name not in UNREAD]
     counts, without_duration = Counter[str](), 0
     newest: pa.Table | None = None
     for table in _read(folder, columns):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds
 from kgctl.pipelines.source.options import Selection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kgctl.pipelines.schemas import HEADERS_DDL, RAW_DDL
+from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL
 from kgctl.pipelines.source.options import BadOption, ReadOptions, read_options, write_options
 from kgctl.pipelines.source.planning import Snapshot, plan_batch, take_snapshot, to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange

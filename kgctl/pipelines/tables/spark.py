@@ -10,7 +10,7 @@ import pyarrow.parquet as parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kgctl.pipelines.schemas import Table
+from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.manifest import Note, StagedFile, TableFolder
 
 # Above this number of files Spark starts a job with a task per file, only to list them.

@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from broker.protocol.offsets_topic import OffsetCommitValue
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, MEMBER_DDL, QUARANTINE
+from kgctl.pipelines.schemas.sources import RAW_COLUMNS, RAW_DDL
 from kgctl.pipelines.transforms import wire
 from kgctl.pipelines.transforms.group_values import is_group_value, read_group, read_newer
 from kgctl.pipelines.transforms.key_kinds import GROUP_METADATA_KEY, KEY_KINDS, OFFSET_COMMIT_KEYS
@@ -21,7 +22,7 @@ MALFORMED_VALUE, UNKNOWN_VALUE = "malformed value", "unknown value version"
 LAST_MS = 253_402_300_799_999
 
 DECODED_DDL = (
-    f"{schemas.RAW_DDL}, key_version int, value_version int, `group` string, second string, read_topic string, read_part int, "
+    f"{RAW_DDL}, key_version int, value_version int, `group` string, second string, read_topic string, read_part int, "
     "committed bigint, leader_epoch int, metadata string, commit_ms bigint, expire_ms bigint, member_epoch int, "
     "reason string, kind string"
 )
@@ -41,7 +42,7 @@ def decode(raw: DataFrame) -> DataFrame:
     `commit` and `group` records are decoded, or are tombstones. `bad` records cannot be decoded, for the `reason`. `skipped`
     records have neither key nor value. Values are those of the record: -1 is not null yet.
     """
-    rows = raw.select(*[column.name for column in schemas.RAW_COLUMNS])
+    rows = raw.select(*[column.name for column in RAW_COLUMNS])
     for layer in (
         _key_head,
         _key_group,
@@ -66,7 +67,7 @@ def decode(raw: DataFrame) -> DataFrame:
 
 
 def commits(decoded: DataFrame) -> DataFrame:
-    """The rows of schemas.COMMITS."""
+    """The rows of COMMITS."""
     rows = decoded.where(f.col("kind") == COMMIT).select(
         "group",
         f.col("read_topic").alias("topic"),
@@ -80,11 +81,11 @@ def commits(decoded: DataFrame) -> DataFrame:
         f.col("value").isNull().alias("tombstone"),
         *_log_columns(),
     )
-    return rows.select(*schemas.COMMITS.column_names)
+    return rows.select(*COMMITS.column_names)
 
 
 def group_events(decoded: DataFrame) -> DataFrame:
-    """The rows of schemas.GROUP_EVENTS.
+    """The rows of GROUP_EVENTS.
 
     For newer group types a row has the kind of the record, the epoch if the value begins with one, the member if the key
     names one, and the whole value as JSON.
@@ -109,12 +110,12 @@ def group_events(decoded: DataFrame) -> DataFrame:
         read_newer(f.when(~is_classic, f.col("key")), f.col("value")).alias("content"),
         *_log_columns(),
     )
-    return rows.select(*schemas.GROUP_EVENTS.column_names)
+    return rows.select(*GROUP_EVENTS.column_names)
 
 
 def quarantine(decoded: DataFrame) -> DataFrame:
-    """The rows of schemas.QUARANTINE."""
-    return decoded.where(f.col("kind") == BAD).select(*schemas.QUARANTINE.column_names)
+    """The rows of QUARANTINE."""
+    return decoded.where(f.col("kind") == BAD).select(*QUARANTINE.column_names)
 
 
 # ---- layers: each may use the columns of the layers before it ---------------------------------------------------
@@ -242,7 +243,7 @@ def _by_key(attribute: str) -> Column:
 def _one_member() -> Column:
     """An array with one member, of which only the id is known."""
     unknown = [f.lit(None)] * (_MEMBER_FIELDS - 1)
-    return f.array(f.struct(f.col("second"), *unknown).cast(schemas.MEMBER_DDL))
+    return f.array(f.struct(f.col("second"), *unknown).cast(MEMBER_DDL))
 
 
 def _log_columns() -> list[Column]:

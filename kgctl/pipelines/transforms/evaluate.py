@@ -21,14 +21,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from kgctl.model.health import Health
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import HEALTH
 from kgctl.pipelines.transforms.lag import KEY, behind, committed_at
 
 WINDOW = 10
 
 
 def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
-    """The rows of schemas.HEALTH at `at`, ms since 1970: one per partition with commits, or with points in `log_ends`.
+    """The rows of HEALTH at `at`, ms since 1970: one per partition with commits, or with points in `log_ends`.
 
     `commits` has its schema, `log_ends` has (group, topic, part, at, log_end). Later rows are ignored. A partition whose
     commit was deleted has no row.
@@ -58,7 +58,7 @@ def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
         f.lit(None).cast("double").alias("eta_s"),
         f.array(f.lit("there is no commit")).alias("reasons"),
     )
-    return rows.unionByName(never_committed).select(*schemas.HEALTH.column_names)
+    return rows.unionByName(never_committed).select(*HEALTH.column_names)
 
 
 def _window(commits: DataFrame) -> DataFrame:

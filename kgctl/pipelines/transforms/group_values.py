@@ -15,14 +15,14 @@ from broker.protocol.codec import DecodeError
 from broker.protocol.consumer_protocol import PROTOCOL_TYPE, decode_assignment
 from broker.protocol.offsets_topic import TOPIC, GroupMetadataValue, decode_group_value
 from broker.protocol.record_batch import Record
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import MEMBER_DDL
 from kgctl.pipelines.transforms import wire
 from kgctl.pipelines.transforms.wire import Step
 from kgctl.render.internal_records import UNREAD, decoded
 
 GROUP_DDL = (
     "protocol_type string, generation int, protocol string, leader string, state_ms bigint, "
-    f"members array<{schemas.MEMBER_DDL}>"
+    f"members array<{MEMBER_DDL}>"
 )
 
 Assigned: TypeAlias = list[tuple[str, list[int]]]

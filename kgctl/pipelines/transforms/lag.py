@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import LAG
 
 KEY = ("group", "topic", "part")
 
 
 def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> DataFrame:
-    """The rows of schemas.LAG: one per group and point of `log_ends` at which the group had a committed offset.
+    """The rows of LAG: one per group and point of `log_ends` at which the group had a committed offset.
 
     `commits` and `log_ends` have their schemas; of a point that exists twice, the sampled one counts. `first_behind` has
     (topic, part, offset, behind_ts): when the first record at or after an offset was written. If it has no row for a
@@ -39,7 +39,7 @@ def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> Dat
     rows = rows.withColumns(
         {"lag_ms": f.when((f.col("lag") == 0) | (waited_ms < 0), 0).otherwise(waited_ms), "eta_s": eta_s}
     )
-    return rows.select(*schemas.LAG.column_names)
+    return rows.select(*LAG.column_names)
 
 
 def behind(log_end: str, committed: str) -> Column:
@@ -48,7 +48,7 @@ def behind(log_end: str, committed: str) -> Column:
 
 
 def committed_at() -> Column:
-    """When a row of schemas.COMMITS took effect; a tombstone has only the timestamp of its record."""
+    """When a row of COMMITS took effect; a tombstone has only the timestamp of its record."""
     return f.coalesce("commit_ts", "log_ts")
 
 

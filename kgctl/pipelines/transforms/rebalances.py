@@ -11,7 +11,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from kgctl.client.admin.group_records import group_record
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import QUARANTINE, REBALANCES
+from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 from kgctl.pipelines.transforms.decode import GROUP, LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
 from kgctl.pipelines.transforms.rebalance_rules import (
     Event,
@@ -28,7 +29,7 @@ _EVENT_DDL = (
     "joined array<string>, `left` array<string>, members int, prepare_ms bigint, complete_ms bigint, "
     "partitions_moved int, commits_rejected bigint, group_type string"
 )
-# schemas.REBALANCES with times as numbers: timestamps in a Python worker depend on its time zone.
+# REBALANCES with times as numbers: timestamps in a Python worker depend on its time zone.
 _MADE_DDL = (
     "`group` string, generation int, started_ms bigint, ended_ms bigint, duration_ms bigint, duration_source string, "
     "cause string, reason string, joined array<string>, `left` array<string>, members int, moved_parts int, skew double, "
@@ -38,7 +39,7 @@ _MADE = Row(*Rebalance.__slots__)
 
 
 def from_events(raw: DataFrame) -> DataFrame:
-    """The rows of schemas.REBALANCES from the records of `__kgctl_group_events`, for batches and streams.
+    """The rows of REBALANCES from the records of `__kgctl_group_events`, for batches and streams.
 
     `skew` is null, since events do not contain it. Records that are not events of version 1 are left out; see `quarantine`.
     """
@@ -47,13 +48,13 @@ def from_events(raw: DataFrame) -> DataFrame:
 
 
 def quarantine(raw: DataFrame) -> DataFrame:
-    """The rows of schemas.QUARANTINE: records of `__kgctl_group_events` that `from_events` leaves out."""
+    """The rows of QUARANTINE: records of `__kgctl_group_events` that `from_events` leaves out."""
     rows = _events(raw).withColumn("reason", _reason()).where("reason is not null and value is not null")
-    return rows.select(*schemas.QUARANTINE.column_names)
+    return rows.select(*QUARANTINE.column_names)
 
 
 def from_log(decoded: DataFrame) -> DataFrame:
-    """The rows of schemas.REBALANCES from decoded records of `__consumer_offsets`, for batches and streams.
+    """The rows of REBALANCES from decoded records of `__consumer_offsets`, for batches and streams.
 
     Compares each record of a group with those before it. If the first one of a classic group is of a generation above 1,
     `joined`, `left` and `moved_parts` are null. The state of a deleted group is dropped.
@@ -114,7 +115,7 @@ class FromLog(StatefulProcessor):
 
 def _events(raw: DataFrame) -> DataFrame:
     text = f.try_validate_utf8(f.col("value").cast("string"))
-    columns = [column.name for column in schemas.RAW_COLUMNS]
+    columns = [column.name for column in RAW_COLUMNS]
     return raw.select(
         *columns,
         f.col("partition").alias("log_partition"),
@@ -141,7 +142,7 @@ def _reason() -> Column:
 def _followed(rows: DataFrame, processor: StatefulProcessor) -> DataFrame:
     made = rows.groupBy("group").transformWithState(processor, _MADE_DDL, "append", "none")
     times = {"started": f.timestamp_millis("started_ms"), "ended": f.timestamp_millis("ended_ms")}
-    return made.withColumns(times).select(*schemas.REBALANCES.column_names)
+    return made.withColumns(times).select(*REBALANCES.column_names)
 
 
 def _in_order(rows: Iterator[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.jobs.checkpoints import OWNER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
-from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark import fast_start
 from kgctl.pipelines.spark.failures import JobFailed

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.model import Table
+from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.session import open_session
 from kgctl.pipelines.tables.spark import read_table, write_batch
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-COPIES = schemas.Table("copies", "the records of a topic", schemas.RAW_COLUMNS, day_of="timestamp")
+COPIES = Table("copies", "the records of a topic", RAW_COLUMNS, day_of="timestamp")
 
 
 @dataclass(frozen=True, slots=True)

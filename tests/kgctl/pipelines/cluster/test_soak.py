@@ -18,7 +18,7 @@ from kgctl.client.net import bootstrap
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.schemas import OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from tests.harness.commandline import Kgctl
 from tests.kgctl.pipelines.cluster.pipeline_runs import pipeline, run_to_the_end
 from tests.kgctl.pipelines.cluster.programs import Program

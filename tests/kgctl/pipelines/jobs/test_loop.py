@@ -15,7 +15,7 @@ from kgctl.client.admin.offsets import commit
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import is_echo, run_jobs
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.failures import Interrupted
 from tests.harness.commandline import Kgctl, fill

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.tables.manifest import StagedFile, TableFolder
 
 TYPES = {
@@ -23,7 +23,7 @@ TYPES = {
 
 def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one") -> None:
     """Commit the rows as one batch of one file; missing columns are null."""
-    columns = schemas.TABLES[table].columns
+    columns = TABLES[table].columns
     content = {}
     for column in columns:
         values = [row.get(column.name) for row in rows]

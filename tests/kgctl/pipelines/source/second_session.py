@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kgctl.client.admin.admin import Admin
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
-from kgctl.pipelines.schemas import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.session import open_session
 

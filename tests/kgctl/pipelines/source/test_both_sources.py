@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kgctl.contexts.connecting import connection_at
-from kgctl.pipelines.schemas import OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import (
     FAST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgctl.contexts.connecting import connection_at
-from kgctl.pipelines.schemas import OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import (
     DEPRECATED_OFFSET_FETCHING,

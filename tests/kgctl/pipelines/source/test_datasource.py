@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgctl.pipelines.schemas import HEADERS_DDL, RAW_DDL
+from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL
 from tests.kgctl.pipelines.source.topics import Topics
 
 if TYPE_CHECKING:

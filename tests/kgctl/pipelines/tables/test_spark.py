@@ -10,7 +10,8 @@ import duckdb
 import pyarrow.parquet
 import pytest
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas import TABLES
+from kgctl.pipelines.schemas.groups import LOG_ENDS
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.spark import Written, read_table, write_batch
 
@@ -21,7 +22,7 @@ LATE, EARLY = datetime(2024, 1, 1, 23, 59, 59, 999000, tzinfo=UTC), datetime(202
 
 
 def ends(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
-    return spark.createDataFrame(list(rows), schemas.LOG_ENDS.ddl)
+    return spark.createDataFrame(list(rows), LOG_ENDS.ddl)
 
 
 def two_days(spark: SparkSession) -> DataFrame:
@@ -34,10 +35,10 @@ def written(folder: Path) -> list[str]:
 
 def test_rows_come_back_as_they_were_from_folders_by_utc_day(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "out" / "log_ends"
-    assert write_batch(two_days(spark), folder, "lag-1", schemas.LOG_ENDS, {"until": 5}) == Written(2, 2, new=True)
+    assert write_batch(two_days(spark), folder, "lag-1", LOG_ENDS, {"until": 5}) == Written(2, 2, new=True)
     assert written(folder) == ["date=2024-01-01/lag-1-0.parquet", "date=2024-01-02/lag-1-1.parquet"]
-    back = read_table(spark, folder, schemas.LOG_ENDS)
-    assert back.columns == list(schemas.LOG_ENDS.column_names)
+    back = read_table(spark, folder, LOG_ENDS)
+    assert back.columns == list(LOG_ENDS.column_names)
     assert sorted(back.collect()) == sorted(two_days(spark).collect())
     assert TableFolder(folder).batches()[0].notes == {"until": 5}
 
@@ -47,25 +48,25 @@ def test_days_are_in_utc_in_a_session_with_another_time_zone(spark: SparkSession
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Kiritimati")
     try:
-        write_batch(rows, tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS)
+        write_batch(rows, tmp_path / "log_ends", "lag-1", LOG_ENDS)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     assert [path.split("/")[0] for path in written(tmp_path / "log_ends")] == ["date=2024-01-01", "date=2024-01-02"]
 
 
 def test_a_repeated_batch_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS)
+    write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", LOG_ENDS)
     other = ends(spark, ("other", 0, LATE, 0, 10, "sampled"))
-    assert write_batch(other, tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS) == Written(2, 2, new=False)
-    assert write_batch(other, tmp_path / "log_ends", "lag-2", schemas.LOG_ENDS) == Written(1, 1, new=True)
-    assert read_table(spark, tmp_path / "log_ends", schemas.LOG_ENDS).count() == 3
+    assert write_batch(other, tmp_path / "log_ends", "lag-1", LOG_ENDS) == Written(2, 2, new=False)
+    assert write_batch(other, tmp_path / "log_ends", "lag-2", LOG_ENDS) == Written(1, 1, new=True)
+    assert read_table(spark, tmp_path / "log_ends", LOG_ENDS).count() == 3
 
 
 def test_a_table_without_rows_has_its_columns(spark: SparkSession, tmp_path: Path) -> None:
-    assert write_batch(ends(spark), tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS) == Written(0, 0, new=True)
+    assert write_batch(ends(spark), tmp_path / "log_ends", "lag-1", LOG_ENDS) == Written(0, 0, new=True)
     assert TableFolder(tmp_path / "log_ends").batches() == []
-    empty = read_table(spark, tmp_path / "log_ends", schemas.LOG_ENDS)
-    assert (empty.columns, empty.count()) == (list(schemas.LOG_ENDS.column_names), 0)
+    empty = read_table(spark, tmp_path / "log_ends", LOG_ENDS)
+    assert (empty.columns, empty.count()) == (list(LOG_ENDS.column_names), 0)
 
 
 def test_a_failed_write_leaves_nothing_behind(spark: SparkSession, tmp_path: Path) -> None:
@@ -74,14 +75,14 @@ def test_a_failed_write_leaves_nothing_behind(spark: SparkSession, tmp_path: Pat
 
     failing = two_days(spark).withColumn("part", F.expr("if(log_end = 11, raise_error('no'), 0)"))
     with pytest.raises(PySparkException):
-        write_batch(failing, tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS)
+        write_batch(failing, tmp_path / "log_ends", "lag-1", LOG_ENDS)
     assert written(tmp_path / "log_ends") == []
-    assert write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS).rows == 2
+    assert write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", LOG_ENDS).rows == 2
     assert list((tmp_path / "_staging" / "log_ends").iterdir()) == []
 
 
 def test_other_readers_see_times_as_instants(spark: SparkSession, tmp_path: Path) -> None:
-    write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", schemas.LOG_ENDS)
+    write_batch(two_days(spark), tmp_path / "log_ends", "lag-1", LOG_ENDS)
     schema = pyarrow.parquet.read_schema(TableFolder(tmp_path / "log_ends").files()[0])
     assert str(schema.field("at").type) == "timestamp[us, tz=UTC]"
     with duckdb.connect() as connection:
@@ -93,7 +94,7 @@ def test_other_readers_see_times_as_instants(spark: SparkSession, tmp_path: Path
 
 
 def test_every_table_is_written_and_read_back(spark: SparkSession, tmp_path: Path) -> None:
-    for table in schemas.TABLES.values():
+    for table in TABLES.values():
         nulls = ", ".join(f"cast(null as {column.type}) as `{column.name}`" for column in table.columns)
         write_batch(spark.sql(f"select {nulls}"), tmp_path / table.name, "one", table)
         assert [set(row) for row in read_table(spark, tmp_path / table.name, table).collect()] == [{None}]
@@ -102,10 +103,10 @@ def test_every_table_is_written_and_read_back(spark: SparkSession, tmp_path: Pat
 
 def test_files_are_listed_without_a_task_for_each(spark: SparkSession, tmp_path: Path) -> None:
     for number in range(2):
-        write_batch(two_days(spark), tmp_path / "log_ends", f"lag-{number}", schemas.LOG_ENDS)
+        write_batch(two_days(spark), tmp_path / "log_ends", f"lag-{number}", LOG_ENDS)
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "2")
     before = jobs_so_far(spark)
-    frame = read_table(spark, tmp_path / "log_ends", schemas.LOG_ENDS)
+    frame = read_table(spark, tmp_path / "log_ends", LOG_ENDS)
     assert jobs_so_far(spark) == before
     assert frame.count() == 4
 

@@ -23,7 +23,8 @@ from broker.protocol.newer_group_records import (
 from broker.protocol.offsets_topic import GroupMetadataKey, OffsetCommitKey, encode_key
 from broker.protocol.share_group_records import ShareGroupMetadata
 from broker.protocol.wire_types import Message
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, QUARANTINE
+from kgctl.pipelines.schemas.sources import RAW_DDL
 from kgctl.pipelines.transforms import decode
 from kgctl.pipelines.transforms.key_kinds import KEY_KINDS
 from tests.kgctl.pipelines.transforms.oracle_decode import expected
@@ -40,7 +41,7 @@ NAMES = {kind.version: (kind.group_type, kind.name) for kind in KEY_KINDS}
 
 def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
     rows = [(key, value, "__consumer_offsets", 4, offset, APPENDED, 1) for offset, (key, value) in enumerate(records)]
-    return spark.createDataFrame(rows, schemas.RAW_DDL)
+    return spark.createDataFrame(rows, RAW_DDL)
 
 
 def generated(count: int, number: int) -> list[Record]:
@@ -212,9 +213,9 @@ def test_values_of_consumer_and_share_groups_are_json(spark: SparkSession) -> No
 def test_tables_without_rows_have_their_schemas(spark: SparkSession) -> None:
     decoded = decode.decode(frame(spark, []))
     for table, rows in [
-        (schemas.COMMITS, decode.commits(decoded)),
-        (schemas.GROUP_EVENTS, decode.group_events(decoded)),
-        (schemas.QUARANTINE, decode.quarantine(decoded)),
+        (COMMITS, decode.commits(decoded)),
+        (GROUP_EVENTS, decode.group_events(decoded)),
+        (QUARANTINE, decode.quarantine(decoded)),
     ]:
         wanted = spark.createDataFrame([], table.ddl).schema
         assert rows.schema.simpleString() == wanted.simpleString()

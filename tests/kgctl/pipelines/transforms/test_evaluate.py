@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import COMMITS, HEALTH
 from kgctl.pipelines.transforms.evaluate import WINDOW, evaluate
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def evaluated(spark: SparkSession, histories: Histories, second: int) -> dict[st
     ]
     ends = [(group, "t", 0, at(when), end) for group, (_, points) in histories.items() for when, end in points]
     rows = evaluate(
-        spark.createDataFrame(commits, schemas.COMMITS.ddl),
+        spark.createDataFrame(commits, COMMITS.ddl),
         spark.createDataFrame(ends, ENDS_DDL),
         START_MS + second * 1000,
     ).collect()
@@ -248,7 +248,5 @@ def expected(commits: list[Commit], points: list[Point], now: int) -> tuple[str,
 
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
-    frame: DataFrame = evaluate(
-        spark.createDataFrame([], schemas.COMMITS.ddl), spark.createDataFrame([], ENDS_DDL), START_MS
-    )
-    assert frame.schema.simpleString() == spark.createDataFrame([], schemas.HEALTH.ddl).schema.simpleString()
+    frame: DataFrame = evaluate(spark.createDataFrame([], COMMITS.ddl), spark.createDataFrame([], ENDS_DDL), START_MS)
+    assert frame.schema.simpleString() == spark.createDataFrame([], HEALTH.ddl).schema.simpleString()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import COMMITS, LAG, LOG_ENDS
 from kgctl.pipelines.transforms.lag import lag
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def commits_of(spark: SparkSession, commits: list[Commit]) -> DataFrame:
         (*key, offset, None, "", None if offset is None else at(second), None, 3, offset is None, 0, number, at(second))
         for number, (key, second, offset) in enumerate(commits)
     ]
-    return spark.createDataFrame(rows, schemas.COMMITS.ddl)
+    return spark.createDataFrame(rows, COMMITS.ddl)
 
 
 def ends_of(spark: SparkSession, ends: list[End]) -> DataFrame:
     rows = [(topic, part, at(second), None, end, source) for topic, part, second, end, source in ends]
-    return spark.createDataFrame(rows, schemas.LOG_ENDS.ddl)
+    return spark.createDataFrame(rows, LOG_ENDS.ddl)
 
 
 def behind_of(spark: SparkSession, behind: dict[tuple[str, int, int], float]) -> DataFrame:
@@ -149,4 +149,4 @@ def expected(commits: list[Commit], ends: list[End], behind: dict[tuple[str, int
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
     frame = lag(commits_of(spark, []), ends_of(spark, []), behind_of(spark, {}))
-    assert frame.schema.simpleString() == spark.createDataFrame([], schemas.LAG.ddl).schema.simpleString()
+    assert frame.schema.simpleString() == spark.createDataFrame([], LAG.ddl).schema.simpleString()

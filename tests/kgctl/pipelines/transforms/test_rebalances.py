@@ -14,7 +14,8 @@ from broker.protocol.codec import encode
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
 from broker.protocol.offsets_topic import GroupMetadataKey, GroupMetadataValue, encode_key
 from kgctl.client.admin.group_records import group_record
-from kgctl.pipelines import schemas
+from kgctl.pipelines.schemas.groups import REBALANCES
+from kgctl.pipelines.schemas.sources import RAW_DDL
 from kgctl.pipelines.transforms import decode, rebalances
 from kgctl.pipelines.transforms.stored_log import StoredLog
 from tests.kgctl.watch.group_worlds import consumer_world
@@ -58,7 +59,7 @@ def event(name: str, at_ms: int, generation: int = 1, group: str = GROUP, **fiel
 
 def raw(spark: SparkSession, values: list[bytes | None]) -> DataFrame:
     rows = [(b"k", value, "__kgctl_group_events", 0, offset, EPOCH, 0) for offset, value in enumerate(values)]
-    return spark.createDataFrame(rows, schemas.RAW_DDL)
+    return spark.createDataFrame(rows, RAW_DDL)
 
 
 BROKEN: list[tuple[bytes, str]] = [
@@ -94,7 +95,7 @@ def test_events_become_rebalances_and_other_records_go_to_quarantine(spark: Spar
         (GROUP, 2, None, gone, None, "events", "member left", None, [], ["m-1"], 0, None, None, 3, "consumer"),
         ("other", 5, *other, 6, *known, None, [], ["x"], 1, None, None, 0, "consumer"),
     ]
-    assert rows[0].__fields__ == list(schemas.REBALANCES.column_names)
+    assert rows[0].__fields__ == list(REBALANCES.column_names)
     bad = rebalances.quarantine(frame).orderBy("offset").collect()
     assert [(row.value, row.reason) for row in bad] == BROKEN
 
@@ -139,7 +140,7 @@ def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
         for offset, value in enumerate(values)
     ]
     # The rows are not in log order.
-    frame = spark.createDataFrame(records[::-1], schemas.RAW_DDL)
+    frame = spark.createDataFrame(records[::-1], RAW_DDL)
     rows = rebalances.from_log(decode.decode(frame)).orderBy("generation").collect()
     none = (None, "log", None, None)
     assert [tuple(row) for row in rows] == [
@@ -197,7 +198,7 @@ def test_a_consumer_group_has_causes_and_durations_in_any_batches(spark: SparkSe
         (row.key, row.value, "__consumer_offsets", 0, offset, EPOCH + timedelta(milliseconds=row.timestamp_ms), 0)
         for offset, row in enumerate(stored)
     ]
-    frame = spark.createDataFrame(rows[::-1], schemas.RAW_DDL)
+    frame = spark.createDataFrame(rows[::-1], RAW_DDL)
     found = rebalances.from_log(decode.decode(frame)).orderBy("ended", "generation").collect()
     shown = [(one.generation, one.cause, one.duration_ms, tuple(one.joined), one.moved_parts) for one in found]
     assert shown == [(one.generation, one.cause, one.duration_ms, one.joined, one.moved_parts) for one in wanted]
@@ -224,9 +225,9 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
     for number, values in enumerate(batches):
         rows = [(b"k", value, "e", 0, offset + place, EPOCH, 0) for place, value in enumerate(values)]
         offset += len(rows)
-        frame = spark.createDataFrame(rows, schemas.RAW_DDL)
+        frame = spark.createDataFrame(rows, RAW_DDL)
         frame.coalesce(1).write.mode("append").parquet(str(source / f"batch={number}"))
-    stream = spark.readStream.schema(schemas.RAW_DDL).option("maxFilesPerTrigger", 1).parquet(str(source / "batch=*"))
+    stream = spark.readStream.schema(RAW_DDL).option("maxFilesPerTrigger", 1).parquet(str(source / "batch=*"))
     query = (
         rebalances.from_events(stream)
         .writeStream.format("memory")
@@ -247,6 +248,6 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
 
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
-    wanted = spark.createDataFrame([], schemas.REBALANCES.ddl).schema.simpleString()
+    wanted = spark.createDataFrame([], REBALANCES.ddl).schema.simpleString()
     for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_log(decode.decode(raw(spark, [])))):
         assert frame.schema.simpleString() == wanted

@@ -1,52 +1,9 @@
-"""The tables: their columns with meanings, and the internal topics that they come from. Does not import Spark."""
+"""The tables about groups: commits, events, lag, health, rebalances."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-OFFSETS_TOPIC = "__consumer_offsets"
-EVENTS_TOPIC = "__kgctl_group_events"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`type` is in Spark's DDL."""
-
-    name: str
-    type: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """`day_of` names the timestamp whose UTC date is the `date=` folder of a row."""
-
-    name: str
-    summary: str
-    columns: tuple[Column, ...]
-    day_of: str
-
-    @property
-    def ddl(self) -> str:
-        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
-
-
-# The columns of Spark's own Kafka source, in its order; `headers` only with includeHeaders.
-RAW_COLUMNS = (
-    Column("key", "binary", "the record's key, or null"),
-    Column("value", "binary", "the record's value, or null"),
-    Column("topic", "string", "the topic of the record"),
-    Column("partition", "int", "its partition"),
-    Column("offset", "bigint", "its offset"),
-    Column("timestamp", "timestamp", "when the record was created or appended"),
-    Column("timestampType", "int", "0: the producer's time; 1: the time it was appended"),
-)
-RAW_DDL = ", ".join(f"`{column.name}` {column.type}" for column in RAW_COLUMNS)
-HEADERS_DDL = "`headers` array<struct<key: string, value: binary>>"
+from kgctl.pipelines.schemas.model import Column, Table
+from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 
 _GROUP = Column("group", "string", "the group id")
 _TOPIC = Column("topic", "string", "the topic that the group consumes")
@@ -212,5 +169,3 @@ REBALANCES = Table(
     ),
     day_of="ended",
 )
-
-TABLES = {table.name: table for table in (COMMITS, GROUP_EVENTS, QUARANTINE, LOG_ENDS, LAG, HEALTH, REBALANCES)}

@@ -1,0 +1,7 @@
+"""The tables: their columns with meanings, and the internal topics that they come from. Does not import Spark."""
+
+from __future__ import annotations
+
+from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
+
+TABLES = {table.name: table for table in (COMMITS, GROUP_EVENTS, QUARANTINE, LOG_ENDS, LAG, HEALTH, REBALANCES)}

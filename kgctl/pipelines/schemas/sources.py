@@ -1,0 +1,21 @@
+"""What the jobs read: internal topics, and the columns of a record as both sources give them."""
+
+from __future__ import annotations
+
+from kgctl.pipelines.schemas.model import Column
+
+OFFSETS_TOPIC = "__consumer_offsets"
+EVENTS_TOPIC = "__kgctl_group_events"
+
+# The columns of Spark's own Kafka source, in its order; `headers` only with includeHeaders.
+RAW_COLUMNS = (
+    Column("key", "binary", "the record's key, or null"),
+    Column("value", "binary", "the record's value, or null"),
+    Column("topic", "string", "the topic of the record"),
+    Column("partition", "int", "its partition"),
+    Column("offset", "bigint", "its offset"),
+    Column("timestamp", "timestamp", "when the record was created or appended"),
+    Column("timestampType", "int", "0: the producer's time; 1: the time it was appended"),
+)
+RAW_DDL = ", ".join(f"`{column.name}` {column.type}" for column in RAW_COLUMNS)
+HEADERS_DDL = "`headers` array<struct<key: string, value: binary>>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.cores.groups.descriptions import undescribed
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -23,7 +24,6 @@ from broker.server.handlers.newer_groups import (
     heartbeat_check,
     if_enabled,
     itself,
-    undescribed,
 )
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from broker.cores.groups.descriptions import undescribed
 from broker.protocol.acls import Operation, ResourceType
 from broker.protocol.errors import ErrorCode
 from broker.server.guards import PASS, Acl, Guard, Narrowed, Refused, Verdict, on_each
@@ -55,20 +56,6 @@ def heartbeat_check(response: Callable[..., Message]) -> Check:
         return PASS
 
     return check
-
-
-def undescribed(row: Callable[..., Any], group_id: str, error: ErrorCode, message: str | None = None) -> Any:
-    """The row of a group that is not described."""
-    return row(
-        error_code=error,
-        error_message=message,
-        group_id=group_id,
-        group_state="",
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name="",
-        members=[],
-    )
 
 
 def describe_check(row: Callable[..., Any], assignments: Callable[[Any], Iterable[Any]]) -> Check:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from broker.cores.groups.consumer.group import NO_TARGET, ConsumerGroup
 from broker.cores.groups.consumer.member import ConsumerMember
 from broker.cores.groups.consumer.target import assignor_of
+from broker.cores.groups.descriptions import undescribed
 from broker.cores.groups.group import ALL_OPERATIONS
 from broker.cores.groups.step import Step
 from broker.cores.groups.topics import TopicCatalog, named_partitions
@@ -32,16 +33,10 @@ def _describe(step: Step, group_id: str) -> ConsumerGroupDescribeResponse.Group:
     group = step.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         absent = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
-        return ConsumerGroupDescribeResponse.Group(
-            error_code=ErrorCode.GROUP_ID_NOT_FOUND if group_id else ErrorCode.INVALID_GROUP_ID,
-            error_message=absent if group_id else None,
-            group_id=group_id,
-            group_state="",
-            group_epoch=0,
-            assignment_epoch=0,
-            assignor_name="",
-            members=[],
-        )
+        row = ConsumerGroupDescribeResponse.Group
+        if not group_id:
+            return undescribed(row, group_id, ErrorCode.INVALID_GROUP_ID)
+        return undescribed(row, group_id, ErrorCode.GROUP_ID_NOT_FOUND, absent)
     catalog = step.coordinator.topics
     return ConsumerGroupDescribeResponse.Group(
         group_id=group_id,

@@ -6,6 +6,7 @@ from broker.cores.groups.consumer.configs import session_timeout_ms
 from broker.cores.groups.consumer.group import ConsumerGroup
 from broker.cores.groups.consumer.member import LEFT_STATIC, ConsumerMember, MemberState
 from broker.cores.groups.consumer.target import assignor_of
+from broker.cores.groups.descriptions import heartbeat_age_ms
 from broker.cores.groups.step import Step
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsResponse
 
@@ -30,17 +31,12 @@ def details(step: Step, group: ConsumerGroup) -> DescribeGroupDetailsResponse.Gr
                 if member.subscription.classic is not None
                 else session_ms,
                 rebalance_timeout_ms=member.subscription.rebalance_timeout_ms,
-                heartbeat_age_ms=_age_ms(step, group, member.member_id),
+                heartbeat_age_ms=heartbeat_age_ms(step, group.heartbeats_ms, member.member_id),
                 phase=phase_of(group, member),
             )
             for member in group.members.values()
         ],
     )
-
-
-def _age_ms(step: Step, group: ConsumerGroup, member_id: str) -> int:
-    heard_ms = group.heartbeats_ms.get(member_id, -1)
-    return step.now_ms - heard_ms if heard_ms >= 0 else -1
 
 
 def phase_of(group: ConsumerGroup, member: ConsumerMember) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.cores.groups.assignors.simple import SimpleAssignor
+from broker.cores.groups.descriptions import undescribed
 from broker.cores.groups.group import ALL_OPERATIONS
 from broker.cores.groups.records.consumer import Owned
 from broker.cores.groups.share.group import ShareGroup
@@ -22,26 +23,15 @@ def describe_share_groups(step: Step, request: ShareGroupDescribeRequest) -> Non
     step.reply(ShareGroupDescribeResponse(groups=groups))
 
 
-def undescribed(group_id: str, error: ErrorCode, message: str | None = None) -> ShareGroupDescribeResponse.Group:
-    return ShareGroupDescribeResponse.Group(
-        error_code=error,
-        error_message=message,
-        group_id=group_id,
-        group_state="",
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name="",
-        members=[],
-    )
-
-
 def _describe(step: Step, group_id: str) -> ShareGroupDescribeResponse.Group:
     if not group_id:
-        return undescribed(group_id, ErrorCode.INVALID_GROUP_ID)
+        return undescribed(ShareGroupDescribeResponse.Group, group_id, ErrorCode.INVALID_GROUP_ID)
     group = step.groups.get(group_id)
     if not isinstance(group, ShareGroup):
         problem = "not found" if group is None else "is not a share group"
-        return undescribed(group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {problem}.")
+        return undescribed(
+            ShareGroupDescribeResponse.Group, group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {problem}."
+        )
     return ShareGroupDescribeResponse.Group(
         group_id=group_id,
         group_state=group.state_name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.cores.groups.assignors.simple import SimpleAssignor
+from broker.cores.groups.descriptions import heartbeat_age_ms
 from broker.cores.groups.share.configs import session_timeout_ms
 from broker.cores.groups.share.group import ShareGroup
 from broker.cores.groups.share.member import ShareMember
@@ -27,17 +28,12 @@ def details(step: Step, group: ShareGroup) -> DescribeGroupDetailsResponse.Group
                 client_host=member.subscription.client_host,
                 session_timeout_ms=session_ms,
                 rebalance_timeout_ms=-1,
-                heartbeat_age_ms=_age_ms(step, group, member.member_id),
+                heartbeat_age_ms=heartbeat_age_ms(step, group.heartbeats_ms, member.member_id),
                 phase=_phase_of(group, member),
             )
             for member in group.members.values()
         ],
     )
-
-
-def _age_ms(step: Step, group: ShareGroup, member_id: str) -> int:
-    heard_ms = group.heartbeats_ms.get(member_id, -1)
-    return step.now_ms - heard_ms if heard_ms >= 0 else -1
 
 
 def _phase_of(group: ShareGroup, member: ShareMember) -> str:

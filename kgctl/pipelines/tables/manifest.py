@@ -22,7 +22,7 @@ import uuid
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Damaged(KgctlError):
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """`path` is relative to the staging folder and starts with the `date=` folder."""
+    """`path` is relative to the staging folder; the folders in it, such as `date=`, are kept."""
 
     path: str
     rows: int
@@ -69,13 +69,17 @@ class CommittedFile:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The files of one commit. `staging` is the name of the folder that they were written to."""
+    """The files of one commit. `staging` is the name of the folder that they were written to.
+
+    `facts` is JSON that the table's own kind adds to the commit; an archive keeps its offset ranges there.
+    """
 
     id: str
     committed_ms: int
     staging: str
     files: tuple[CommittedFile, ...]
     notes: dict[str, Note]
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -193,7 +197,12 @@ class Writer:
         shutil.rmtree(staging, ignore_errors=True)
 
     def commit(
-        self, batch_id: str, staging: Path, files: Sequence[StagedFile], notes: Mapping[str, Note] | None = None
+        self,
+        batch_id: str,
+        staging: Path,
+        files: Sequence[StagedFile],
+        notes: Mapping[str, Note] | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> bool:
         """Return True if the files are now part of the table, False if the batch was committed before; then they are deleted."""
         manifest = self._table._manifest_of(batch_id)
@@ -207,7 +216,7 @@ class Writer:
             staging=staging.name,
             files=tuple(
                 CommittedFile(
-                    path=f"{file.path.partition('/')[0]}/{batch_id}-{number}.parquet",
+                    path=f"{file.path.rpartition('/')[0]}/{batch_id}-{number}.parquet",
                     staged=file.path,
                     rows=file.rows,
                     size=os.stat(staging / file.path).st_size,
@@ -215,6 +224,7 @@ class Writer:
                 for number, file in enumerate(sorted(files, key=lambda file: file.path))
             ),
             notes=dict(notes or {}),
+            facts=dict(facts or {}),
         )
         _write(manifest, batch)
         self._table.rename_files(batch)
@@ -278,6 +288,7 @@ def _read(path: Path) -> Batch:
             staging=content["staging"],
             files=tuple(CommittedFile(**file) for file in content["files"]),
             notes=content["notes"],
+            facts=content.get("facts", {}),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,46 @@
+"""The committed offsets that an archive keeps: one file, replaced by each snapshot."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+
+from kgctl.pipelines.archive.layout import FORMAT, GROUPS_FILE, GroupOffset, GroupsSnapshot
+from kgctl.pipelines.tables.manifest import Damaged
+
+
+def write_groups(folder: Path, snapshot: GroupsSnapshot) -> None:
+    """Replace the snapshot; after a crash there is the old one or the new one."""
+    content = {"format": FORMAT, **asdict(snapshot)}
+    content["crc32"] = _checksum(content)
+    draft = folder / f".{GROUPS_FILE}.new"
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, folder / GROUPS_FILE)
+
+
+def read_groups(folder: Path) -> GroupsSnapshot | None:
+    """The newest snapshot; None if there is none. Raises Damaged."""
+    path = folder / GROUPS_FILE
+    try:
+        content = json.loads(path.read_bytes())
+        expected = content.pop("crc32")
+        if content["format"] > FORMAT:
+            raise ValueError(f"format {content['format']}, written by a newer kgctl; this one reads format {FORMAT}")
+        if expected != _checksum(content):
+            raise ValueError("the checksum does not match")
+        return GroupsSnapshot(content["taken_ms"], tuple(GroupOffset(**one) for one in content["offsets"]))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
+        raise Damaged(f"{path}: the committed offsets are damaged ({reason})") from error
+
+
+def _checksum(content: dict[str, object]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())

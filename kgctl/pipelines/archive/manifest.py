@@ -1,0 +1,222 @@
+"""Reads an archive's commits, and adds to them: whole or not at all, whenever the writer dies.
+
+`tables.manifest` does the commits; here is what they mean: per partition an unbroken sequence of ranges and holes. Imports
+neither Spark nor pyarrow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from kgctl.client.net.errors import NotFound, Precondition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.layout import (
+    RECORDS,
+    Addition,
+    ArchivedFile,
+    Hole,
+    ReadRange,
+    TopicFacts,
+    partition_of,
+    records_folder,
+)
+from kgctl.pipelines.tables.manifest import Batch, Damaged, StagedFile, TableFolder, Writer
+
+_BATCH_ID = re.compile(r"batch-(\d{8,})")
+
+
+class NotContiguous(Precondition):
+    """A range or a hole does not start where the archive of its partition ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit. `number` counts from 0 without gaps; `committed_ms` is since 1970."""
+
+    number: int
+    committed_ms: int
+    addition: Addition
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What is committed, as of one moment. Commits are in order; partitions are sorted."""
+
+    folder: Path
+    commits: tuple[Commit, ...]
+    # Where a file is while its commit is not finished.
+    _staged: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def cluster_id(self) -> str:
+        return self.commits[0].addition.cluster_id
+
+    @property
+    def isolation_level(self) -> str:
+        """read_committed or read_uncommitted."""
+        return self.commits[0].addition.isolation_level
+
+    @cached_property
+    def topics(self) -> dict[str, TopicFacts]:
+        """The newest facts of each topic, by name."""
+        return {
+            topic.name: topic
+            for topic in sorted(
+                {one.name: one for commit in self.commits for one in commit.addition.topics}.values(),
+                key=lambda one: one.name,
+            )
+        }
+
+    @cached_property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        return tuple(sorted(self.spans))
+
+    @cached_property
+    def spans(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Per partition the first offset of the archive, and the offset after its last."""
+        found: dict[TopicPartition, tuple[int, int]] = {}
+        for commit in self.commits:
+            for one in (*commit.addition.ranges, *commit.addition.holes):
+                first, last = found.get(partition_of(one), (one.start, one.end))
+                found[partition_of(one)] = min(first, one.start), max(last, one.end)
+        return found
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """Per partition the offset at which the archive continues."""
+        return {partition: end for partition, (_, end) in self.spans.items()}
+
+    def files(self, partition: TopicPartition | None = None) -> list[ArchivedFile]:
+        """In the order of their first offsets, of all partitions or of one."""
+        return sorted(
+            (
+                file
+                for commit in self.commits
+                for file in commit.addition.files
+                if partition is None or partition_of(file) == partition
+            ),
+            key=lambda file: (partition_of(file), file.first_offset, file.path),
+        )
+
+    def ranges(self, partition: TopicPartition) -> list[ReadRange]:
+        return sorted(
+            (one for commit in self.commits for one in commit.addition.ranges if partition_of(one) == partition),
+            key=lambda one: one.start,
+        )
+
+    def holes(self, partition: TopicPartition | None = None) -> list[Hole]:
+        return sorted(
+            (
+                one
+                for commit in self.commits
+                for one in commit.addition.holes
+                if partition is None or partition_of(one) == partition
+            ),
+            key=lambda one: (partition_of(one), one.start),
+        )
+
+    @property
+    def records(self) -> int:
+        return sum(one.records for commit in self.commits for one in commit.addition.ranges)
+
+    def path_of(self, file: ArchivedFile) -> Path:
+        """Where the file is now; it may be missing. Between a commit and its renames it is in staging."""
+        path = self.folder / file.path
+        staged = self._staged.get(file.path)
+        return staged if staged is not None and not path.exists() and staged.exists() else path
+
+
+def read_archive(folder: Path) -> Archive:
+    """Raises NotFound if there is no archive, Damaged if a manifest cannot be read."""
+    archive = _read(folder)
+    if not archive.commits:
+        raise NotFound(f"{folder} holds no archive; `kgctl pipeline archive TOPIC --out {folder}` writes one")
+    return archive
+
+
+class ArchiveWriter:
+    """Adds to a locked archive; see `writing`. `archive` is what is committed so far."""
+
+    def __init__(self, archive: Archive, writer: Writer) -> None:
+        self.archive = archive
+        self._writer = writer
+
+    def commit(
+        self, write: Callable[[Path], Sequence[ArchivedFile]], complete: Callable[[Sequence[ArchivedFile]], Addition]
+    ) -> Addition:
+        """Write files into a staging folder, and commit them with what `complete` makes of them.
+
+        `write` gets an existing folder and returns the files, with paths relative to it. What it wrote and did not return
+        is deleted. Raises NotContiguous, and what `write` and `complete` raise; then nothing is committed.
+        """
+        number = len(self.archive.commits)
+        batch_id = f"batch-{number:08d}"
+        staging = self._writer.stage(batch_id)
+        staging.mkdir()
+        try:
+            files = sorted(write(staging), key=lambda file: file.path)
+            addition = replace(complete(files), files=tuple(files))
+            check_next(self.archive, addition)
+        except BaseException:
+            self._writer.discard(staging)
+            raise
+        staged = [StagedFile(file.path, file.records) for file in files]
+        self._writer.commit(batch_id, staging, staged, facts=addition.to_json())
+        self.archive = _read(self.archive.folder, self.archive)
+        return self.archive.commits[-1].addition
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[ArchiveWriter]:
+    """Lock the archive, which need not exist, and finish what an earlier writer left. Raises Busy, Damaged."""
+    with TableFolder(records_folder(folder)).writing() as writer:
+        yield ArchiveWriter(_read(folder), writer)
+
+
+def check_next(archive: Archive, addition: Addition) -> None:
+    """Raises NotContiguous unless every range and hole continues its partition, and ranges hold the records of their files."""
+    ends = archive.ends()
+    for one in sorted((*addition.ranges, *addition.holes), key=lambda one: one.start):
+        end = ends.get(partition_of(one), one.start)
+        if one.start != end or one.end < one.start:
+            raise NotContiguous(f"{partition_of(one)}: offsets {one.start} to {one.end - 1} do not continue at {end}")
+        ends[partition_of(one)] = one.end
+    for range_ in addition.ranges:
+        files = [file for file in addition.files if partition_of(file) == partition_of(range_)]
+        inside = [file for file in files if range_.start <= file.first_offset <= file.last_offset < range_.end]
+        if sum(file.records for file in inside) != range_.records:
+            raise NotContiguous(
+                f"{partition_of(range_)}: the files do not hold the {range_.records} records of the range"
+            )
+
+
+def _read(folder: Path, known: Archive | None = None) -> Archive:
+    """All commits; those that are `known` are not read again."""
+    table = TableFolder(records_folder(folder))
+    commits = list(known.commits) if known is not None else []
+    staged: dict[str, Path] = {}
+    for batch in table.batches() if known is None else [table.batch(f"batch-{len(commits):08d}")]:
+        if batch is None:
+            continue
+        commit = _commit(table, batch)
+        commits.append(commit)
+        staged |= {f"{RECORDS}/{file.path}": table.staging / batch.staging / file.staged for file in batch.files}
+    return Archive(folder, tuple(sorted(commits, key=lambda commit: commit.number)), staged)
+
+
+def _commit(table: TableFolder, batch: Batch) -> Commit:
+    number = _BATCH_ID.fullmatch(batch.id)
+    try:
+        if number is None:
+            raise ValueError("its name is not one of an archive")
+        addition = Addition.from_json(batch.facts)
+        places = {file.staged: file.path for file in batch.files}
+        files = tuple(replace(file, path=f"{RECORDS}/{places[file.path]}") for file in addition.files)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
+        raise Damaged(f"{table.manifests / batch.id}.json: the manifest is damaged ({reason})") from error
+    return Commit(int(number[1]), batch.committed_ms, replace(addition, files=files))

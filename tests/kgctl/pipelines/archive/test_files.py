@@ -1,0 +1,85 @@
+"""Tests of the files of an archive: what is written is read again, in offset order, whatever the days of the records."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive import files as archive_files
+from kgctl.pipelines.archive.files import read_records
+from kgctl.pipelines.archive.layout import NO_DATE
+from kgctl.pipelines.archive.manifest import Archive, read_archive
+from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+
+ZERO = TopicPartition("orders", 0)
+DAY_MS = 86_400_000
+
+
+def test_records_come_back_as_they_were(tmp_path: Path) -> None:
+    rows = [
+        Row(3, None, None, -1),
+        Row(4, b"", b"", NOON_MS, (("a", None), ("a", b"\xff\x00"), ("", b""))),
+        Row(7, bytes(range(256)), bytes(1000), NOON_MS + 1, (), 1),
+    ]
+    add(tmp_path, {ZERO: rows}, {ZERO: (2, 9)}, topics=[facts("orders")])
+    assert read(read_archive(tmp_path)) == rows
+
+
+def test_a_file_is_described_by_its_facts(tmp_path: Path) -> None:
+    rows = [Row(3, timestamp_ms=NOON_MS + 5), Row(8, timestamp_ms=NOON_MS)]
+    add(tmp_path, {ZERO: rows}, {ZERO: (0, 9)}, topics=[facts("orders")])
+    archive = read_archive(tmp_path)
+    (file,) = archive.files()
+    content = archive.path_of(file).read_bytes()
+    assert file.path == "records/topic=orders/date=2026-01-31/batch-00000000-0.parquet"
+    assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert (file.first_offset, file.last_offset, file.records) == (3, 8, 2)
+    assert (file.min_timestamp_ms, file.max_timestamp_ms) == (NOON_MS, NOON_MS + 5)
+    (range_,) = archive.ranges(ZERO)
+    assert (range_.start, range_.end, range_.records, range_.gaps) == (0, 9, 2, 7)
+
+
+def test_days_that_alternate_are_read_in_offset_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_files, "_MAX_OPEN_FILES", 3)
+    monkeypatch.setattr(archive_files, "_ROW_GROUP_BYTES", 200)
+    monkeypatch.setattr(archive_files, "_READ_ROWS", 5)
+    rows = [Row(at, str(at).encode(), timestamp_ms=NOON_MS + at * at % 7 * DAY_MS) for at in range(0, 200, 2)]
+    add(tmp_path, {ZERO: rows}, {ZERO: (0, 200)}, topics=[facts("orders")])
+    archive = read_archive(tmp_path)
+    assert len(archive.files()) > 4
+    assert read(archive) == rows
+    assert read(archive, 31, 77) == [row for row in rows if 31 <= row.offset < 77]
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, -(2**53), 2**53])
+def test_a_record_without_a_day_has_the_null_of_hive(tmp_path: Path, timestamp_ms: int) -> None:
+    rows = [Row(0, timestamp_ms=timestamp_ms)]
+    add(tmp_path, {ZERO: rows}, {ZERO: (0, 1)}, topics=[facts("orders")])
+    archive = read_archive(tmp_path)
+    assert [file.path.split("/")[2] for file in archive.files()] == [f"date={NO_DATE}"]
+    assert read(archive) == rows
+
+
+def read(archive: Archive, start: int | None = None, end: int | None = None) -> list[Row]:
+    return [
+        Row(
+            row["offset"],
+            row["key"],
+            row["value"],
+            row["timestamp"] // 1000,
+            tuple((one["key"], one["value"]) for one in row["headers"] or ()),
+            row["timestampType"],
+        )
+        for batch in read_records(archive, ZERO, start, end)
+        for row in as_dicts(batch)
+    ]
+
+
+def as_dicts(batch: Any) -> list[dict[str, Any]]:
+    """With timestamps in microseconds: some have no datetime."""
+    at = batch.schema.get_field_index("timestamp")
+    return batch.set_column(at, "timestamp", batch.column(at).cast("int64")).to_pylist()

@@ -6,7 +6,6 @@ A row has the columns of Spark's Kafka source without the topic, which is in the
 from __future__ import annotations
 
 import hashlib
-import io
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -124,10 +123,10 @@ class _File:
         # Unique: a task that Spark repeats must not write to the file of the attempt before.
         self._path = f"{folder_of(topic, day)}/{partition:05d}-{uuid.uuid4().hex}.parquet"
         self._topic, self._partition = topic, partition
-        (staging / self._path).parent.mkdir(parents=True, exist_ok=True)
-        self._sink = _Hashed(staging / self._path)
+        self._file = staging / self._path
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         self._writer = parquet.ParquetWriter(
-            self._sink,
+            self._file,
             FILE_SCHEMA.with_metadata({"kgctl.topic": topic}),
             compression="zstd",
             use_dictionary=["partition", "timestampType", "key"],
@@ -161,7 +160,8 @@ class _File:
     def close(self) -> ArchivedFile:
         self.flush()
         self._writer.close()
-        self._sink.close()
+        with self._file.open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
         return ArchivedFile(
             path=self._path,
             topic=self._topic,
@@ -169,42 +169,14 @@ class _File:
             first_offset=self._first,
             last_offset=self._last,
             records=self._records,
-            size=self._sink.size,
-            sha256=self._sink.sha256.hexdigest(),
+            size=self._file.stat().st_size,
+            sha256=checksum,
             min_timestamp_ms=self._oldest_us // 1000,
             max_timestamp_ms=self._newest_us // 1000,
         )
 
     def abort(self) -> None:
-        self._sink.close()
-
-
-class _Hashed(io.RawIOBase):
-    """A new file whose checksum is computed while it is written."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb", buffering=0)
-        self.sha256 = hashlib.sha256()
-        self.size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: object) -> int:
-        view = memoryview(content).cast("B")  # type: ignore[call-overload]
-        written = 0
-        while written < len(view):
-            written += self._file.write(view[written:])
-        self.sha256.update(view)
-        self.size += len(view)
-        return len(view)
-
-    def tell(self) -> int:
-        return self.size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+        self._writer.close()
 
 
 def _overlapping(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:

@@ -131,6 +131,11 @@ class Addition:
     holes: tuple[Hole, ...] = ()
     files: tuple[ArchivedFile, ...] = ()
 
+    @property
+    def steps(self) -> tuple[ReadRange | Hole, ...]:
+        """Ranges and holes, which together continue each partition without a break."""
+        return tuple(sorted((*self.ranges, *self.holes), key=lambda one: (one.topic, one.partition, one.start)))
+
     def to_json(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}
 

@@ -81,7 +81,7 @@ class Archive:
         """Per partition the first offset of the archive, and the offset after its last."""
         found: dict[TopicPartition, tuple[int, int]] = {}
         for commit in self.commits:
-            for one in (*commit.addition.ranges, *commit.addition.holes):
+            for one in commit.addition.steps:
                 first, last = found.get(partition_of(one), (one.start, one.end))
                 found[partition_of(one)] = min(first, one.start), max(last, one.end)
         return found
@@ -180,7 +180,7 @@ def writing(folder: Path) -> Iterator[ArchiveWriter]:
 def check_next(archive: Archive, addition: Addition) -> None:
     """Raises NotContiguous unless every range and hole continues its partition, and ranges hold the records of their files."""
     ends = archive.ends()
-    for one in sorted((*addition.ranges, *addition.holes), key=lambda one: one.start):
+    for one in addition.steps:
         end = ends.get(partition_of(one), one.start)
         if one.start != end or one.end < one.start:
             raise NotContiguous(f"{partition_of(one)}: offsets {one.start} to {one.end - 1} do not continue at {end}")

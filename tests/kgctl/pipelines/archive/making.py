@@ -49,7 +49,10 @@ def add(
     """One commit of an archive: rows per partition, and the range of offsets that was read."""
 
     def write(staging: Path) -> list[ArchivedFile]:
-        return write_files((raw(partition, some) for partition, some in rows.items()), staging)
+        return write_files(
+            (raw(partition, some[at : at + 10]) for partition, some in rows.items() for at in range(0, len(some), 10)),
+            staging,
+        )
 
     def complete(_: Sequence[ArchivedFile]) -> Addition:
         read = [

@@ -50,7 +50,7 @@ def test_days_that_alternate_are_read_in_offset_order(tmp_path: Path, monkeypatc
     rows = [Row(at, str(at).encode(), timestamp_ms=NOON_MS + at * at % 7 * DAY_MS) for at in range(0, 200, 2)]
     add(tmp_path, {ZERO: rows}, {ZERO: (0, 200)}, topics=[facts("orders")])
     archive = read_archive(tmp_path)
-    assert len(archive.files()) > 4
+    assert len(archive.files()) > 10
     assert read(archive) == rows
     assert read(archive, 31, 77) == [row for row in rows if 31 <= row.offset < 77]
 

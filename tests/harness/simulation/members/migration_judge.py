@@ -66,7 +66,9 @@ class MigrationJudge(EpochsJudge, MemberJudge):
         self._migrations: dict[str, list[int]] = {}
         self._downgraded: dict[str, int] = {}
         self._unsettled: dict[tuple[str, str], None] = {}
-        self._unled: dict[str, int] = {}  # the generation of the last downgrade that need not rebalance
+        self._unled: dict[
+            str, int
+        ] = {}  # the generation of the last downgrade that need not be followed by a rebalance
         self.upgrades = self.downgrades = 0
         super().__init__(world)
 
@@ -79,14 +81,16 @@ class MigrationJudge(EpochsJudge, MemberJudge):
             group_id: [at for at in written if at < synced] for group_id, written in self._migrations.items()
         }
         self._former: dict[str, tuple[Group, int]] = {}
+        # As in Kafka, a restart forgets the rebalance that a downgrade has begun.
+        self._unled.update(self._downgraded)
 
     def _life(self, group_id: str) -> Life:
         """The tombstone of a migration does not end it."""
         return Life(group_id, self._world.disk.life(group_id) - len(self._migrations.get(group_id, ())))
 
     def sees_growth(self, group_id: str) -> bool:
-        """Whether a member watches the topics for the group. As in Kafka, none does in a consumer group that has only classic members,
-        and before a classic group that was one of consumers has formed a generation.
+        """Whether a member watches the topics for the group and notices what has no owner. As in Kafka, none does in a consumer group that
+        has only classic members, and before a classic group that was one of consumers has formed a generation.
         """
         group = self._world.broker.core.group(group_id)
         if isinstance(group, ConsumerGroup):

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 class Progress:
     """`kind` is starting, started, job, progress, done, failed or note; times in seconds.
 
-    `records` were read by a stream, `rows` written by a batch job; `behind` counts records.
+    `records` were read by a stream, `rows` written by a batch job. `behind` counts offsets to the ends of the logs,
+    `behind_by_partition` as {topic: {partition: offsets}} where there are any; `metrics` are those of Spark's connector.
     """
 
     kind: str
@@ -22,10 +23,12 @@ class Progress:
     behind: int | None = None
     eta_s: float | None = None
     batch: int | None = None
+    metrics: dict[str, str] | None = None
+    behind_by_partition: dict[str, dict[str, int]] | None = None
     exit_code: int | None = None
 
     def to_json(self) -> str:
-        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "")})
+        return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", {})})
 
 
 def from_json(text: str) -> Progress:

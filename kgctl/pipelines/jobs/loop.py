@@ -14,10 +14,11 @@ from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from kgctl.pipelines.source import connector
+from kgctl.pipelines.source.lag_metrics import Offsets
 from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
-from kgctl.pipelines.spark.monitoring import Offsets, QueryMonitor, task_progress
+from kgctl.pipelines.spark.monitoring import QueryMonitor, task_progress
 
 _POLL_S = 0.25
 

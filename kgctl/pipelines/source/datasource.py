@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL
-from kgctl.pipelines.source.options import BadOption, ReadOptions, read_options, write_options
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import ReadOptions, read_options, write_options
 from kgctl.pipelines.source.planning import Snapshot, plan_batch, take_snapshot, to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS

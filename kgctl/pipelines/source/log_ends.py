@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,14 +20,14 @@ from kgctl.client.net.errors import BrokerError, KgctlError, NotFound, TimedOut
 from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
-from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, Where
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import AtTimestamp, Selection, Where
 
 T = TypeVar("T")
 Offsets = dict[TopicPartition, int]
 
 # Only a cluster that has answered before may be restarting; otherwise the address is more likely wrong.
 OUTAGE_SECONDS = 60.0
-_PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,23 @@ class Found:
 
 
 class LogEnds:
-    """Asks one cluster over connections that stay open. For one thread. Raises KgctlError."""
+    """Asks one cluster over connections that stay open. For one thread. Raises KgctlError.
 
-    def __init__(self, connection: ConnectionSettings, *, committed_only: bool = False) -> None:
+    A question that fails is repeated `retries` times; None repeats it for OUTAGE_SECONDS if the cluster has answered before.
+    """
+
+    def __init__(
+        self,
+        connection: ConnectionSettings,
+        *,
+        committed_only: bool = False,
+        retries: int | None = None,
+        pause_s: float = 0.5,
+    ) -> None:
         self._connector = Connector(connection)
         self._cluster = self._connector.cluster
         self._committed_only = committed_only
+        self._retries, self._pause_s = retries, pause_s
         self._has_answered = False
 
     def __enter__(self) -> LogEnds:
@@ -104,23 +116,28 @@ class LogEnds:
         found = {}
         for partition, offset in self.at(times).items():
             if offset < 0 and where.strict:
-                raise NotFound(f"{partition} has no record at or after {times[partition]} ms, which {name} asks for")
+                raise NotFound(
+                    f"{partition} has no record at or after {times[partition]} ms, where the query is to start; "
+                    "set startingOffsetsByTimestampStrategy=latest to start it at the end of the log"
+                )
             last = bounds.last[partition]
             found[partition] = last if offset < 0 else min(offset, last)
         return found
 
     def _ask(self, steps: Callable[[], Steps[T]]) -> T:
         give_up_at = time.monotonic() + (OUTAGE_SECONDS if self._has_answered else 0.0)
-        while True:
+        for attempt in itertools.count():
             try:
                 answer = self._connector.run(steps())
             except KgctlError as error:
-                if not (error.retriable or isinstance(error, TimedOut)) or time.monotonic() > give_up_at:
+                is_over = time.monotonic() > give_up_at if self._retries is None else attempt >= self._retries
+                if is_over or not (error.retriable or isinstance(error, TimedOut)):
                     raise
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(self._pause_s)
             else:
                 self._has_answered = True
                 return answer
+        raise AssertionError("not reached")
 
 
 def check_found(found: Found, selection: Selection) -> None:

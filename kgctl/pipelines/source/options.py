@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -14,74 +13,34 @@ from broker.security.secret import Secret
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError
 from kgctl.contexts.connecting import resolved
 from kgctl.contexts.handover import portable
 from kgctl.contexts.names import BadContext
 from kgctl.contexts.target import Given, choose
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.source.option_names import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    COMPRESSION,
+    CONTEXT,
+    ENDS,
+    FETCH,
+    ISOLATION,
+    SELECTIONS,
+    STARTS,
+    BadOption,
+    is_security,
+    known_to_read,
+    known_to_write,
+)
 
 SPARK_CLIENT_ID = "kgctl-spark"
 SPARK_FETCH = FetchOptions(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
 
-_SELECTIONS = ("subscribe", "subscribePattern", "assign")
-_STARTS = ("startingOffsetsByTimestamp", "startingOffsets", "startingTimestamp")
-_ENDS = ("endingOffsetsByTimestamp", "endingOffsets", "endingTimestamp")
-_READ_OPTIONS = (
-    *_SELECTIONS,
-    *_STARTS,
-    *_ENDS,
-    "startingOffsetsByTimestampStrategy",
-    "maxOffsetsPerTrigger",
-    "minPartitions",
-    "includeHeaders",
-    "failOnDataLoss",
-)
-_FETCH_OPTIONS = {
-    "kafka.fetch.max.wait.ms": "max_wait_ms",
-    "kafka.fetch.min.bytes": "min_bytes",
-    "kafka.fetch.max.bytes": "max_bytes",
-    "kafka.max.partition.fetch.bytes": "max_partition_bytes",
-}
-_ISOLATION = "kafka.isolation.level"
-_BOOTSTRAP, _CONTEXT, _COMMAND_CONFIG = "kafka.bootstrap.servers", "context", "commandConfig"
-_KAFKA_OPTIONS = (_BOOTSTRAP, "kafka.client.id", _ISOLATION, *_FETCH_OPTIONS)
-# Options of Spark's connector and of Kafka's Java clients that are accepted but ignored, to keep jobs portable.
-_IGNORED = ("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix")
-_IGNORED_KAFKA = (
-    "acks",
-    "auto.offset.reset",
-    "batch.size",
-    "buffer.memory",
-    "check.crcs",
-    "compression.type",
-    "connections.max.idle.ms",
-    "delivery.timeout.ms",
-    "enable.auto.commit",
-    "enable.idempotence",
-    "group.id",
-    "linger.ms",
-    "max.block.ms",
-    "max.in.flight.requests.per.connection",
-    "max.poll.interval.ms",
-    "max.poll.records",
-    "max.request.size",
-    "metadata.max.age.ms",
-    "receive.buffer.bytes",
-    "reconnect.backoff.max.ms",
-    "reconnect.backoff.ms",
-    "request.timeout.ms",
-    "retries",
-    "retry.backoff.ms",
-    "send.buffer.bytes",
-    "session.timeout.ms",
-)
-# Spark passes the options of a query on to its sink.
-_OF_SPARK = ("checkpointLocation", "queryName")
-
-
-class BadOption(KgctlError):
-    name = "BAD_OPTION"
+# As in Spark's source.
+MAX_TRIGGER_DELAY_S = 900.0
+_DURATION = re.compile(r"(\d+)\s*([a-z]*)")
+_UNIT_MS = {"us": 0.001, "": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +67,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """`starting` None means the earliest offset for a batch, the latest for a stream."""
+    """`starting` None means the earliest offset for a batch, the latest for a stream.
+
+    `fetch_retries` limits how often a failed look-up of offsets is repeated; None repeats it for a minute once the cluster
+    has answered. `poll_timeout_s`: seconds without records until a task fails.
+    """
 
     connection: ConnectionSettings
     selection: Selection
@@ -116,10 +79,16 @@ class ReadOptions:
     ending: Where = LATEST
     ending_given: bool = False
     max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_s: float = MAX_TRIGGER_DELAY_S
     min_partitions: int | None = None
+    max_records_per_partition: int | None = None
     include_headers: bool = False
     fail_on_data_loss: bool = True
     fetch: FetchOptions = SPARK_FETCH
+    fetch_retries: int | None = None
+    fetch_pause_s: float = 0.5
+    poll_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,80 +100,68 @@ class WriteOptions:
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Raises BadOption or BadAddress, which say what to write instead."""
-    options = _known(given, (*_READ_OPTIONS, *_IGNORED))
+    options = known_to_read(given)
+    most, least = _count(options, "maxOffsetsPerTrigger"), _count(options, "minOffsetsPerTrigger")
+    if most is not None and least is not None and least > most:
+        raise BadOption(f"minOffsetsPerTrigger, {least}, is larger than maxOffsetsPerTrigger, {most}")
+    poll_ms = _count(options, "kafkaConsumer.pollTimeoutMs")
+    pause_ms = _count(options, "fetchOffset.retryIntervalMs", least=0)
     return ReadOptions(
         connection=_connection(options),
         selection=_selection(options),
-        starting=_where(options, _STARTS),
+        starting=_where(options, STARTS),
         ending=_ending(options),
-        ending_given=any(_lower(name) in options for name in _ENDS),
-        max_offsets_per_trigger=_count(options, "maxOffsetsPerTrigger"),
+        ending_given=any(name.lower() in options for name in ENDS),
+        max_offsets_per_trigger=most,
+        min_offsets_per_trigger=least,
+        max_trigger_delay_s=_duration_s(options, "maxTriggerDelay", MAX_TRIGGER_DELAY_S),
         min_partitions=_count(options, "minPartitions"),
+        max_records_per_partition=_count(options, "maxRecordsPerPartition"),
         include_headers=_flag(options, "includeHeaders", default=False),
         fail_on_data_loss=_flag(options, "failOnDataLoss", default=True),
         fetch=_fetch(options),
+        fetch_retries=_count(options, "fetchOffset.numRetries", least=0),
+        fetch_pause_s=(500 if pause_ms is None else pause_ms) / 1000,
+        poll_timeout_s=None if poll_ms is None else poll_ms / 1000,
     )
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
-    options = _known(given, ("topic", "includeHeaders", *_IGNORED))
-    name = options.get("kafka.compression.type", "none")
+    options = known_to_write(given)
+    name = options.get(COMPRESSION, "none")
     if name.upper() not in Codec.__members__:
         raise BadOption(
-            f"kafka.compression.type must be one of {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}"
+            f"{COMPRESSION} must be one of {', '.join(codec.name.lower() for codec in Codec)}, not {name!r}"
         )
     return WriteOptions(_connection(options), options.get("topic"), Codec[name.upper()])
-
-
-def _known(given: Mapping[str, str], own: tuple[str, ...]) -> dict[str, str]:
-    """The options by lower-case name, since Spark ignores the case of names."""
-    names = [
-        *own,
-        _CONTEXT,
-        _COMMAND_CONFIG,
-        *_KAFKA_OPTIONS,
-        *_OF_SPARK,
-        *(f"kafka.{name}" for name in _IGNORED_KAFKA),
-    ]
-    known = {_lower(name): name for name in names}
-    for name in given:
-        if _lower(name) not in known and not _is_security(_lower(name)):
-            nearest = difflib.get_close_matches(_lower(name), known, 1, 0.5)
-            hint = f"; did you mean {known[nearest[0]]!r}?" if nearest else ""
-            raise BadOption(f'format("kgctl") has no option {name!r}{hint}')
-    return {_lower(name): value.strip() for name, value in given.items()}
 
 
 def _connection(options: Mapping[str, str]) -> ConnectionSettings:
     """A context or a client.properties, by its name, keeps secrets out of Spark's plan; `kafka.` options may add to it."""
     given = {name.removeprefix("kafka."): text for name, text in options.items() if _is_connection(name)}
     choice = Given(
-        None, options.get(_CONTEXT), options.get(_lower(_COMMAND_CONFIG)), (_BOOTSTRAP, _CONTEXT, _COMMAND_CONFIG)
+        None, options.get(CONTEXT), options.get(COMMAND_CONFIG.lower()), (BOOTSTRAP, CONTEXT, COMMAND_CONFIG)
     )
     try:
         chosen: dict[str, str | Secret] = resolved(choose(choice)) if choice.names_a_cluster else {}
         properties = {**chosen, **given}
         if not properties.get("bootstrap.servers"):
-            raise BadOption(f"the option {_BOOTSTRAP!r} is missing: HOST:PORT[,HOST:PORT...]")
+            raise BadOption(f"the option {BOOTSTRAP!r} is missing: HOST:PORT[,HOST:PORT...]")
         return portable(properties, SPARK_CLIENT_ID)
     except BadContext as error:
         raise BadOption(str(error)) from None
 
 
 def _is_connection(name: str) -> bool:
-    return name in (_BOOTSTRAP, "kafka.client.id") or _is_security(name)
-
-
-def _is_security(name: str) -> bool:
-    return name.startswith(("kafka.security.", "kafka.ssl.", "kafka.sasl."))
+    return name in (BOOTSTRAP, "kafka.client.id") or is_security(name)
 
 
 def _selection(options: Mapping[str, str]) -> Selection:
-    chosen = [name for name in _SELECTIONS if _lower(name) in options]
+    chosen = [name for name in SELECTIONS if name.lower() in options]
     if len(chosen) != 1:
         found = " and ".join(chosen) if chosen else "none of them"
         raise BadOption(f"give exactly one of the options subscribe, subscribePattern and assign, not {found}")
-    text = options[_lower(chosen[0])]
+    text = options[chosen[0].lower()]
     if chosen[0] == "subscribe":
         topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
         if not topics:
@@ -228,7 +185,7 @@ def _selection(options: Mapping[str, str]) -> Selection:
 
 
 def _ending(options: Mapping[str, str]) -> Where:
-    ending = _where(options, _ENDS)
+    ending = _where(options, ENDS)
     if ending == EARLIEST or (isinstance(ending, Mapping) and EARLIEST in ending.values()):
         raise BadOption("endingOffsets cannot be the earliest offset; use latest or an offset")
     return LATEST if ending is None else ending
@@ -237,16 +194,16 @@ def _ending(options: Mapping[str, str]) -> Where:
 def _where(options: Mapping[str, str], names: tuple[str, str, str]) -> Where | None:
     """As in Spark, an option for each partition overrides one for all partitions."""
     by_timestamp, by_offset, timestamp = names
-    strategy = options.get("startingoffsetsbytimestampstrategy", "latest").lower()
+    strategy = options.get("startingoffsetsbytimestampstrategy", "error").lower()
     if strategy not in ("latest", "error"):
         raise BadOption(f"startingOffsetsByTimestampStrategy must be latest or error, not {strategy!r}")
-    strict = strategy == "error" and names is _STARTS
-    if _lower(timestamp) in options:
-        return AtTimestamp(all_ms=_whole(options[_lower(timestamp)], timestamp, least=0), strict=strict)
-    if _lower(by_timestamp) in options:
-        each = _per_partition(options[_lower(by_timestamp)], by_timestamp, least=0)
+    strict = strategy == "error" and names is STARTS
+    if timestamp.lower() in options:
+        return AtTimestamp(all_ms=_whole(options[timestamp.lower()], timestamp, least=0), strict=strict)
+    if by_timestamp.lower() in options:
+        each = _per_partition(options[by_timestamp.lower()], by_timestamp, least=0)
         return AtTimestamp(each_ms=each, strict=strict)
-    text = options.get(_lower(by_offset))
+    text = options.get(by_offset.lower())
     if text is None:
         return None
     ends = {"earliest": EARLIEST, "latest": LATEST}
@@ -279,19 +236,30 @@ def _json(text: str, name: str, form: str) -> dict[str, object]:
 
 
 def _fetch(options: Mapping[str, str]) -> FetchOptions:
-    level = options.get(_ISOLATION, "read_uncommitted").lower()
+    level = options.get(ISOLATION, "read_uncommitted").lower()
     if level not in ("read_uncommitted", "read_committed"):
-        raise BadOption(f"{_ISOLATION} must be read_uncommitted or read_committed, not {level!r}")
-    settings = {field: getattr(SPARK_FETCH, field) for field in _FETCH_OPTIONS.values()}
-    for option, field_name in _FETCH_OPTIONS.items():
+        raise BadOption(f"{ISOLATION} must be read_uncommitted or read_committed, not {level!r}")
+    settings = {field: getattr(SPARK_FETCH, field) for field in FETCH.values()}
+    for option, field_name in FETCH.items():
         if option in options:
             settings[field_name] = min(_whole(options[option], option, least=0), 2**31 - 1)
     return FetchOptions(**settings, committed_only=level == "read_committed")
 
 
-def _count(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(_lower(name))
-    return None if text is None else _whole(text, name, least=1)
+def _count(options: Mapping[str, str], name: str, least: int = 1) -> int | None:
+    text = options.get(name.lower())
+    return None if text is None else _whole(text, name, least)
+
+
+def _duration_s(options: Mapping[str, str], name: str, default: float) -> float:
+    """A time as Spark writes it, 15m or 500ms; a number without a unit is in milliseconds."""
+    text = options.get(name.lower())
+    if text is None:
+        return default
+    found = _DURATION.fullmatch(text.lower())
+    if found is None or found[2] not in _UNIT_MS:
+        raise BadOption(f"{name} must be a time such as 15m, 30s or 500ms, not {text!r}")
+    return int(found[1]) * _UNIT_MS[found[2]] / 1000
 
 
 def _whole(text: str, name: str, least: int) -> int:
@@ -305,7 +273,7 @@ def _whole(text: str, name: str, least: int) -> int:
 
 
 def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = options.get(_lower(name), str(default)).lower()
+    text = options.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise BadOption(f"{name} must be true or false, not {text!r}")
     return text == "true"
@@ -313,7 +281,3 @@ def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 def _is_offset(value: object, least: int = 0) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _lower(name: str) -> str:
-    return name.lower()

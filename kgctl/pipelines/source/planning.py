@@ -9,9 +9,10 @@ from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, check_found, within
-from kgctl.pipelines.source.options import BadOption, ReadOptions
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import ReadOptions
 from kgctl.pipelines.source.ranges import OffsetRange, share, split
-from kgctl.pipelines.source.reading import ReadTask
+from kgctl.pipelines.source.reading import Patience, ReadTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,12 @@ class Snapshot:
 
 
 def log_ends_of(options: ReadOptions) -> LogEnds:
-    return LogEnds(options.connection, committed_only=options.fetch.committed_only)
+    return LogEnds(
+        options.connection,
+        committed_only=options.fetch.committed_only,
+        retries=options.fetch_retries,
+        pause_s=options.fetch_pause_s,
+    )
 
 
 def take_snapshot(options: ReadOptions) -> Snapshot:
@@ -37,18 +43,23 @@ def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
     starting = EARLIEST if options.starting is None else options.starting
     if starting == LATEST or (isinstance(starting, Mapping) and LATEST in starting.values()):
         raise BadOption("startingOffsets: a batch that starts at the latest offset reads nothing; use earliest")
-    if options.max_offsets_per_trigger is not None:
-        raise BadOption("maxOffsetsPerTrigger is for streams only; a batch reads up to endingOffsets")
     check_found(snapshot.found, options.selection)
     with log_ends_of(options) as log_ends:
         first = log_ends.resolve(starting, snapshot.bounds, "startingOffsets")
         last = log_ends.resolve(options.ending, snapshot.bounds, "endingOffsets")
     first = within(first, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
     last = within(last, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
+    for partition in sorted(first):
+        if first[partition] > last[partition]:
+            raise BadOption(
+                f"{partition}: the batch would start at offset {first[partition]} and end before {last[partition]}; "
+                "correct the starting or the ending option"
+            )
     return [OffsetRange(partition, first[partition], last[partition]) for partition in sorted(first)]
 
 
 def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:
+    patience = Patience() if options.poll_timeout_s is None else Patience(outage=options.poll_timeout_s)
     return [
         ReadTask(
             options.connection,
@@ -56,8 +67,9 @@ def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTa
             options.fetch,
             options.fail_on_data_loss,
             options.include_headers,
+            patience,
         )
-        for one in split(list(ranges), options.min_partitions)
+        for one in split(list(ranges), options.min_partitions, options.max_records_per_partition)
     ]
 
 

@@ -22,18 +22,23 @@ class OffsetRange:
         return max(0, self.end - self.start)
 
 
-def split(ranges: Sequence[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
-    """The ranges that are not empty, split evenly into about `min_partitions` if there are fewer."""
+def split(
+    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records: int | None = None
+) -> list[OffsetRange]:
+    """The ranges that are not empty, split evenly: none longer than `max_records`, and about `min_partitions` if fewer."""
     filled = [one for one in ranges if one.size]
+    if max_records is not None:
+        filled = [part for one in filled for part in _cut(one, -(-one.size // max_records))]
     if min_partitions is None or len(filled) >= min_partitions:
         return filled
     total = sum(one.size for one in filled)
-    found = []
-    for one in filled:
-        parts = min(one.size, max(1, round(one.size * min_partitions / total)))
-        cuts = [one.start + one.size * number // parts for number in range(parts + 1)]
-        found += [replace(one, start=start, end=end) for start, end in pairwise(cuts)]
-    return found
+    return [part for one in filled for part in _cut(one, max(1, round(one.size * min_partitions / total)))]
+
+
+def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
+    parts = min(whole.size, parts)
+    cuts = [whole.start + whole.size * number // parts for number in range(parts + 1)]
+    return [replace(whole, start=start, end=end) for start, end in pairwise(cuts)]
 
 
 def share(ranges: Iterable[OffsetRange], most: int) -> dict[TopicPartition, int]:

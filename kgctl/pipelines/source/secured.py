@@ -9,6 +9,7 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.contexts.handover import has_security, secrets_in, write_private
 from kgctl.contexts.java_export import java_names
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.option_names import COMMAND_CONFIG
 from kgctl.pipelines.spark.scratch import scratch_folder
 
 _FILE = "client.properties"
@@ -43,4 +44,4 @@ def secured_options(settings: RunSettings) -> Iterator[dict[str, str]]:
     else:
         with scratch_folder() as folder:
             write_private(folder / _FILE, properties)
-            yield {"commandConfig": str(folder / _FILE)}
+            yield {COMMAND_CONFIG: str(folder / _FILE)}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 from kgctl.client.admin.offsets import EARLIEST, LATEST
 from kgctl.model.topic_partition import TopicPartition
@@ -24,6 +31,7 @@ from kgctl.pipelines.source.planning import (
 )
 from kgctl.pipelines.source.ranges import from_json, to_json
 from kgctl.pipelines.source.tasks import TaskPartition, read_task
+from kgctl.pipelines.source.trigger_delay import TriggerDelay
 
 Json = dict[str, dict[str, int]]
 
@@ -38,6 +46,9 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # For availableNow: where the logs ended when the query started.
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
+        self._delay: TriggerDelay | None = None
+        if options.min_offsets_per_trigger is not None:
+            self._delay = TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay_s)
 
     def __getstate__(self) -> dict[str, Any]:
         """Tasks get a copy without the connections."""
@@ -54,15 +65,21 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(within(offsets, bounds, fail_on_data_loss=options.fail_on_data_loss))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        most, least = self._options.max_offsets_per_trigger, self._options.min_offsets_per_trigger
+        if most is not None:
+            return ReadMaxRows(most)
+        return ReadAllAvailable() if least is None else ReadMinRows(least)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         self._latest = self._ends()
         ends = self._latest if self._target is None else self._target
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        fail = self._options.fail_on_data_loss
-        return to_json(next_end(from_json(start or {}), ends, self._beginnings, most, fail_on_data_loss=fail))
+        fail, reached = self._options.fail_on_data_loss, from_json(start or {})
+        # A run up to a fixed end must reach it, even if fewer records than the minimum are left.
+        can_wait = self._target is None and not isinstance(limit, ReadAllAvailable)
+        if self._delay is not None and can_wait and not self._delay.is_over(reached, ends, time.monotonic()):
+            return start
+        return to_json(next_end(reached, ends, self._beginnings, most, fail_on_data_loss=fail))
 
     def reportLatestOffset(self) -> Json | None:
         return None if self._latest is None else to_json(self._latest)

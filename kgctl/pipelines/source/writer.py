@@ -19,7 +19,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kgctl.pipelines.source.options import BadOption, WriteOptions
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import WriteOptions
 from kgctl.pipelines.source.values import COLUMNS, Columns
 from kgctl.pipelines.source.writing import write_rows
 

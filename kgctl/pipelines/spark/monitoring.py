@@ -14,8 +14,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.source.lag_metrics import Offsets, behind_latest, offsets_of
 
-Offsets = dict[str, dict[int, int]]
 _POLL_S = 0.5
 
 
@@ -83,9 +83,9 @@ class QueryMonitor:
         self.records += sum(int(one["numInputRows"] or 0) for one in batch["sources"])
         rate = sum(float(one.get("processedRowsPerSecond") or 0.0) for one in batch["sources"])
         source = batch["sources"][0] if batch["sources"] else {}
-        self._ends = _offsets(source.get("endOffset")) or self._ends
-        latest = _offsets(source.get("latestOffset"))
-        behind = self._behind = _distance(latest, self._ends) if latest else None
+        self._ends = offsets_of(source.get("endOffset")) or self._ends
+        lag = behind_latest(source)
+        behind = self._behind = None if lag is None else lag.total
         eta = None if behind is None or rate <= 0 else behind / rate
         return Progress(
             "progress",
@@ -93,29 +93,11 @@ class QueryMonitor:
             records=self.records,
             records_per_s=round(rate, 1),
             behind=behind,
+            metrics=None if lag is None else lag.metrics(),
+            behind_by_partition=None if lag is None else lag.waiting(),
             eta_s=eta,
             batch=self._last_batch,
         )
-
-
-def _offsets(value: Any) -> Offsets:
-    """Spark gives offsets as JSON text or as an object, and null before the first batch."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    if not isinstance(value, dict):
-        return {}
-    return {topic: {int(part): int(offset) for part, offset in parts.items()} for topic, parts in value.items()}
-
-
-def _distance(latest: Offsets, ends: Offsets) -> int:
-    return sum(
-        max(0, offset - ends.get(topic, {}).get(part, 0))
-        for topic, parts in latest.items()
-        for part, offset in parts.items()
-    )
 
 
 @contextlib.contextmanager

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.lag_metrics import behind_latest
 from kgctl.pipelines.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -42,6 +44,19 @@ class SecondSession:
     ) -> tuple[Rows, list[int]]:
         """The rows of a stream up to the end of the logs, and the sizes of its batches."""
         return self._pool.submit(_stream, source, dict(options), checkpoint, dict(conf or {})).result(_WITHIN_SECONDS)
+
+    def read_fails(self, source: str, options: Mapping[str, str]) -> bool:
+        return self._pool.submit(_fails, _read, source, dict(options), {}).result(_WITHIN_SECONDS)
+
+    def stream_fails(self, source: str, options: Mapping[str, str], checkpoint: str) -> bool:
+        return self._pool.submit(_fails, _stream, source, dict(options), checkpoint, {}).result(_WITHIN_SECONDS)
+
+    def write_fails(self, source: str, options: Mapping[str, str], query: str) -> bool:
+        return self._pool.submit(_fails, _write, source, dict(options), query).result(_WITHIN_SECONDS)
+
+    def behind(self, source: str, options: Mapping[str, str], checkpoint: str) -> list[dict[str, str]]:
+        """How far a stream is behind after each batch, as Spark reports it or, for our source, as we compute it."""
+        return self._pool.submit(_behind, source, dict(options), checkpoint).result(_WITHIN_SECONDS)
 
     def write(self, source: str, options: Mapping[str, str], query: str) -> None:
         self._pool.submit(_write, source, dict(options), query).result(_WITHIN_SECONDS)
@@ -108,6 +123,26 @@ def _stream(source: str, options: dict[str, str], checkpoint: str, conf: dict[st
         query.awaitTermination()
         query.stop()
     return sorted(rows, key=lambda row: row[2:5]), sizes
+
+
+def _fails(work: Callable[..., object], *arguments: object) -> bool:
+    try:
+        work(*arguments)
+    except Exception:  # noqa: BLE001  (Java's exceptions, and errors that cannot be pickled)
+        return True
+    return False
+
+
+def _behind(source: str, options: dict[str, str], checkpoint: str) -> list[dict[str, str]]:
+    with _conf({}) as spark:
+        frame = spark.readStream.format(source).options(**options).load()
+        writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        events = [json.loads(event.json)["sources"][0] for event in query.recentProgress if event.numInputRows]
+    if source == "kafka":
+        return [event["metrics"] for event in events]
+    return [found.metrics() for found in map(behind_latest, events) if found is not None]
 
 
 def _write(source: str, options: dict[str, str], query: str) -> None:

@@ -8,7 +8,8 @@ from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.log_ends import LogEnds, within
 from kgctl.pipelines.source.losses import DataLoss
-from kgctl.pipelines.source.options import BadOption, read_options
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import read_options
 from tests.kgctl.pipelines.source.topics import Topics
 
 
@@ -35,12 +36,12 @@ def test_offsets_by_partition_and_by_time(topics: Topics) -> None:
     assert ends_of(topics, subscribe=name, startingOffsets=f'{{"{name}": {{"0": -1}}}}')[0] == {zero: 10}
     given = {"startingTimestamp": "3000", "endingTimestamp": "7001"}
     assert ends_of(topics, subscribe=name, **given) == ({zero: 2}, {zero: 7})
-    assert ends_of(topics, subscribe=name, startingTimestamp="99000") == ({zero: 10}, {zero: 10})
+    late = {"startingOffsetsByTimestampStrategy": "latest", "startingTimestamp": "99000"}
+    assert ends_of(topics, subscribe=name, **late) == ({zero: 10}, {zero: 10})
     each = f'{{"{name}": {{"0": 2500}}}}'
     assert ends_of(topics, subscribe=name, startingOffsetsByTimestamp=each)[0] == {zero: 2}
-    strict = {"startingOffsetsByTimestampStrategy": "error", "startingTimestamp": "99000"}
     with pytest.raises(NotFound, match=f"{name}-0 has no record at or after 99000 ms"):
-        ends_of(topics, subscribe=name, **strict)
+        ends_of(topics, subscribe=name, startingTimestamp="99000")
 
 
 def test_offsets_must_name_exactly_the_selected_partitions(topics: Topics) -> None:

@@ -7,7 +7,8 @@ import pytest
 from kgctl.client.net.bootstrap import BadAddress
 from kgctl.client.net.steps import Endpoint
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.source.options import AtTimestamp, BadOption, Selection, read_options, write_options
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import AtTimestamp, Selection, read_options, write_options
 
 NEEDED = {"kafka.bootstrap.servers": "a:1,b:2", "subscribe": "t"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -21,6 +22,13 @@ def test_defaults_are_those_of_sparks_kafka_source() -> None:
     assert options.fail_on_data_loss
     assert not options.include_headers
     assert not options.fetch.committed_only
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("15m", 900), ("2 h", 7200), ("500ms", 0.5), ("1500", 1.5), ("10S", 10), ("1d", 86400)]
+)
+def test_times_are_written_as_in_spark(text: str, seconds: float) -> None:
+    assert read_options(NEEDED | {"maxTriggerDelay": text}).max_trigger_delay_s == seconds
 
 
 def test_names_ignore_case_and_values_ignore_blanks() -> None:
@@ -65,6 +73,11 @@ def test_names_ignore_case_and_values_ignore_blanks() -> None:
         ({"endingOffsets": "earliest"}, "endingOffsets cannot be the earliest"),
         ({"endingOffsets": '{"t": {"0": -2}}'}, "endingOffsets cannot be the earliest"),
         ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number, 1 or more"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "is larger than maxOffsetsPerTrigger, 8"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay must be a time such as 15m"),
+        ({"fetchOffset.numRetries": "-1"}, "fetchOffset.numRetries must be a whole number, 0 or more"),
+        ({"kafka.auto.offset.reset": "latest"}, "does not support kafka.auto.offset.reset: set startingOffsets"),
+        ({"context": "prod"}, "did you mean 'kgctl.context'"),
         ({"includeHeaders": "yes"}, "includeHeaders must be true or false"),
         ({"kafka.isolation.level": "serializable"}, "read_uncommitted or read_committed"),
         ({"kafka.security.protocol": "SASL_SSL"}, "sasl.mechanism: it is missing"),

@@ -15,10 +15,11 @@ def ranges(sizes: list[int]) -> list[OffsetRange]:
     return [OffsetRange(TopicPartition("t", n), 100 * n, 100 * n + size) for n, size in enumerate(sizes)]
 
 
-@given(sizes=sizes, wanted=st.none() | st.integers(1, 50))
-def test_pieces_cover_each_range_once_and_in_order(sizes: list[int], wanted: int | None) -> None:
-    pieces = split(ranges(sizes), wanted)
+@given(sizes=sizes, wanted=st.none() | st.integers(1, 50), most=st.none() | st.integers(1, 5000))
+def test_pieces_cover_each_range_once_and_in_order(sizes: list[int], wanted: int | None, most: int | None) -> None:
+    pieces = split(ranges(sizes), wanted, most)
     assert all(piece.size for piece in pieces)
+    assert most is None or all(piece.size <= most for piece in pieces)
     for whole in ranges(sizes):
         position = whole.start
         for piece in (piece for piece in pieces if piece.partition == whole.partition):

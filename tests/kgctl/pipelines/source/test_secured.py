@@ -9,7 +9,8 @@ import pytest
 
 from broker.config.properties import parse_properties
 from kgctl.pipelines.settings import RunSettings, from_json
-from kgctl.pipelines.source.options import BadOption, read_options
+from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.source.options import read_options
 from kgctl.pipelines.source.secured import CannotHandOver, check_secured, secured_options
 
 SASL = (
@@ -33,8 +34,8 @@ def test_the_settings_take_secrets_through_the_pipe_and_show_none() -> None:
 
 def test_the_source_reads_credentials_from_a_private_file_that_ends_with_the_run() -> None:
     with secured_options(settings()) as options:
-        assert options.keys() == {"commandConfig"}
-        file = Path(options["commandConfig"])
+        assert options.keys() == {"kgctl.commandConfig"}
+        file = Path(options["kgctl.commandConfig"])
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
         assert parse_properties(file.read_text()) == {**dict(SASL), "bootstrap.servers": "a:1"}
@@ -72,7 +73,7 @@ def test_a_context_is_an_option_of_the_source(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "kgctl").mkdir()
     (tmp_path / "kgctl" / "config.toml").write_text('[contexts.prod]\nbootstrap.servers = "p:1"\nclient.id = "me"\n')
-    connection = read_options({"context": "prod", "subscribe": "t"}).connection
+    connection = read_options({"kgctl.context": "prod", "subscribe": "t"}).connection
     assert (str(connection.bootstrap[0]), connection.client_id) == ("p:1", "me")
     with pytest.raises(BadOption, match="context: there is no context 'nope': the contexts are prod"):
-        read_options({"context": "nope", "subscribe": "t"})
+        read_options({"kgctl.context": "nope", "subscribe": "t"})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker.local import LocalBroker
+from kgctl.client.net.errors import TimedOut
+from kgctl.client.net.steps import Steps
 from tests.harness.ports import kept_address
 from tests.kgctl.pipelines.source.topics import Topics
 
@@ -152,6 +155,55 @@ def test_a_reader_is_pickled_without_its_connections(topics: Topics) -> None:
     copy = pickle.loads(pickle.dumps((stream, partition)))
     stream.stop()
     assert [row["value"] for made in copy[0].read(copy[1]) for row in made.to_pylist()] == [b"0", b"1", b"2"]
+
+
+def test_a_batch_waits_for_the_minimum_except_up_to_a_fixed_end(topics: Topics) -> None:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+    name = topics.make()
+    stream = reader(topics, subscribe=name, startingOffsets="earliest", minOffsetsPerTrigger="4")
+    limit = stream.getDefaultReadLimit()
+    assert limit == ReadMinRows(4)
+    both = reader(topics, subscribe=name, minOffsetsPerTrigger="4", maxOffsetsPerTrigger="9")
+    assert both.getDefaultReadLimit() == ReadMaxRows(9)
+    topics.count(name, 1)
+    start = stream.latestOffset(stream.initialOffset(), limit)
+    topics.count(name, 3)
+    assert stream.latestOffset(start, limit) == start == {name: {"0": 1}}
+    assert stream.latestOffset(start, ReadAllAvailable()) == {name: {"0": 4}}
+    topics.count(name, 1)
+    full = stream.latestOffset(start, limit)
+    assert full == {name: {"0": 5}}
+    topics.count(name, 1)
+    assert stream.latestOffset(full, limit) == full
+    stream.prepareForTriggerAvailableNow()
+    assert stream.latestOffset(full, limit) == {name: {"0": 6}}
+    stream.stop()
+    both.stop()
+
+
+def test_the_number_of_failed_look_ups_is_that_of_the_option(topics: Topics) -> None:
+    from kgctl.pipelines.source.log_ends import LogEnds
+    from kgctl.pipelines.source.options import read_options
+    from kgctl.pipelines.source.planning import log_ends_of
+
+    given = {"subscribe": "t", "kafka.bootstrap.servers": topics.bootstrap_servers, "fetchOffset.retryIntervalMs": "1"}
+    for retries, failures, passes in ((2, 2, True), (1, 2, False)):
+        log_ends: LogEnds = log_ends_of(read_options(given | {"fetchOffset.numRetries": str(retries)}))
+        failed = iter(range(failures))
+
+        def steps(failed: Iterator[int] = failed) -> Steps[str]:
+            if next(failed, None) is not None:
+                raise TimedOut("no answer")
+            return "answer"
+            yield
+
+        with log_ends:
+            if passes:
+                assert log_ends._ask(steps) == "answer"
+            else:
+                with pytest.raises(TimedOut, match="no answer"):
+                    log_ends._ask(steps)
 
 
 def test_a_deleted_topic_is_an_error_unless_data_loss_is_accepted(topics: Topics) -> None:

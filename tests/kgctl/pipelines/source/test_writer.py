@@ -78,7 +78,8 @@ def test_the_topic_may_be_a_column_and_a_null_value_is_a_tombstone(spark: SparkS
 def test_columns_that_do_not_fit_are_refused(columns: dict[str, object], options: dict[str, str], message: str) -> None:
     from pyspark.sql.types import StructType
 
-    from kgctl.pipelines.source.options import BadOption, write_options
+    from kgctl.pipelines.source.option_names import BadOption
+    from kgctl.pipelines.source.options import write_options
     from kgctl.pipelines.source.writer import check_columns
 
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]

@@ -15,10 +15,10 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.exit_codes import INTERRUPTED, exit_code_of
-from kgctl.pipelines.catalog import in_order
+from kgctl.pipelines.catalog import in_order, upstream
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
@@ -112,9 +112,11 @@ def _check_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
     with Admin(settings.connection(DEFAULT_CLIENT_ID)) as admin:
         answer = admin.run(admin.cluster.metadata(None))
     topics = frozenset(topic.name for topic in answer.topics if topic.name is not None and not topic.error_code)
-    if OFFSETS_TOPIC not in topics:
+    jobs = in_order(settings.jobs)
+    needs_offsets = any(OFFSETS_TOPIC in one.topics for job in jobs for one in (job, *upstream(job)))
+    if needs_offsets and OFFSETS_TOPIC not in topics:
         raise NotFound(f"topic {OFFSETS_TOPIC!r} does not exist: no group has committed on this cluster yet")
-    return topics & {OFFSETS_TOPIC, EVENTS_TOPIC}, answer.cluster_id or ""
+    return topics & {OFFSETS_TOPIC, EVENTS_TOPIC, TRANSACTIONS_TOPIC}, answer.cluster_id or ""
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
+from kgctl.pipelines.schemas.topics import LOG_AGES, RETENTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,8 @@ class Job:
     """The declaration of a job; the command line, its help and the run derive from it.
 
     A job with `topics` is a stream: it reads the first of them that the cluster has, and keeps a checkpoint. A job with
-    `tables` is a batch job: it reads tables that earlier jobs write and, with `asks_log_ends`, asks the cluster.
+    `tables` is a batch job: it reads tables that earlier jobs write and, with `asks_log_ends`, asks the cluster. `samples`
+    says in words what else it reads of the cluster. With --follow, a job that `is_rare` runs only every --scan-every seconds.
     `function` is "module:name" and is imported only in the Spark process. It takes a RunContext and the Job; a
     stream returns its query, a batch job the number of rows that it wrote.
     """
@@ -28,6 +30,8 @@ class Job:
     topics: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     asks_log_ends: bool = False
+    samples: str = ""
+    is_rare: bool = False
 
     @property
     def is_stream(self) -> bool:
@@ -38,7 +42,8 @@ class Job:
         """The inputs as users see them."""
         first, others = self.topics[:1], [f"or {topic}" for topic in self.topics[1:]]
         log_ends = ("log ends of the cluster",) if self.asks_log_ends else ()
-        return (*first, *others, *(table.name for table in self.tables), *log_ends)
+        samples = (self.samples,) if self.samples else ()
+        return (*first, *others, *(table.name for table in self.tables), *log_ends, *samples)
 
 
 # Each job after those whose tables it reads.
@@ -86,6 +91,17 @@ JOBS = {
             writes=(REBALANCES,),
             function="kgctl.pipelines.jobs.rebalances:start",
             topics=(EVENTS_TOPIC, OFFSETS_TOPIC),
+        ),
+        Job(
+            "retention",
+            "measures age, size and growth of each log, and what retention will delete when",
+            "Asks the cluster at which offsets each log was at certain times, and how large it is; reads no records. All topics, "
+            "internal ones included, or those that match --topics. Each run adds a measurement. Bytes of a part of a log are "
+            "estimated at the mean size of its records. With --follow it runs every --scan-every seconds.",
+            writes=(RETENTION, LOG_AGES),
+            function="kgctl.pipelines.jobs.retention:run",
+            samples="offsets, sizes and configs of topics",
+            is_rare=True,
         ),
     )
 }

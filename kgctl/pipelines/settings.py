@@ -15,8 +15,9 @@ SOURCES = ("kgctl", "kafka")
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`since` is earliest, latest or a time in ms since 1970; `trigger_s` and `step_s` are in seconds.
+    """`since` is earliest, latest or a time in ms since 1970; `trigger_s`, `step_s` and `scan_every_s` are in seconds.
 
+    `topics` is a regular expression for whole names of topics, for the jobs about topics; None leaves the choice to the job.
     `connection_properties` are those that `bootstrap` leaves out, secrets included. `read_only`: commit no positions.
     """
 
@@ -28,6 +29,8 @@ class RunSettings:
     follow: bool = False
     trigger_s: float = 10.0
     step_s: float = 60.0
+    topics: str | None = None
+    scan_every_s: float = 3600.0
     max_offsets_per_trigger: int | None = None
     checkpoint: str | None = None
     master: str = "local[*]"

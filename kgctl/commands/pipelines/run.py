@@ -14,6 +14,7 @@ from broker.secret_names import is_secret
 from kgctl.client.net.errors import Precondition
 from kgctl.commands.shared.effects import reads
 from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.patterns import parsed
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_datetime
 from kgctl.exit_codes import INTERRUPTED
@@ -69,6 +70,21 @@ def run(
         float,
         typer.Option("--step", metavar="SECONDS", help="Distance between the points in time at which lag is computed."),
     ] = 60.0,
+    topics: Annotated[
+        str | None,
+        typer.Option(
+            "--topics",
+            metavar="REGEX",
+            callback=parsed("--topics"),
+            help="Only topics whose whole name matches, for jobs about topics. [default: see `kgctl pipeline explain`]",
+        ),
+    ] = None,
+    scan_every: Annotated[
+        float,
+        typer.Option(
+            "--scan-every", metavar="SECONDS", help="With --follow: how often jobs that examine whole topics run."
+        ),
+    ] = 3600.0,
     trigger: Annotated[
         float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
     ] = 10.0,
@@ -122,6 +138,8 @@ def run(
         follow=follow,
         trigger_s=_above_zero(trigger, "--trigger"),
         step_s=_above_zero(step, "--step"),
+        topics=topics,
+        scan_every_s=_above_zero(scan_every, "--scan-every"),
         max_offsets_per_trigger=max_offsets,
         checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
         master=master,

@@ -16,6 +16,8 @@ from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.replacing import replace_file
 
 OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
+# The note of a batch that names the cluster, for jobs that read no tables and so have no checkpoint to check.
+CLUSTER = "cluster_id"
 
 
 def is_claimed(checkpoint: Path) -> bool:
@@ -55,7 +57,11 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
 
 
 def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
-    """Raises Precondition if the tables that a job reads come from another cluster."""
+    """Raises Precondition if the tables that a job reads or adds to come from another cluster."""
+    for table in job.writes:
+        for batch in TableFolder(settings.table_dir(table.name)).batches()[-1:]:
+            if batch.notes.get(CLUSTER, cluster_id) != cluster_id:
+                raise _other_cluster(job, settings, str(batch.notes[CLUSTER]), cluster_id)
     for writer in upstream(job):
         checkpoint = settings.checkpoint_dir / writer.name
         if is_claimed(checkpoint):
@@ -65,10 +71,7 @@ def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
 def _owner(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -> dict[str, str]:
     owner: dict[str, str] = json.loads((checkpoint / OWNER).read_text())
     if owner["cluster_id"] != cluster_id:
-        raise Precondition(
-            f"job {job.name}: the tables in {settings.out} were read from another cluster ({owner['cluster_id']}, "
-            f"this one is {cluster_id}); give another --out"
-        )
+        raise _other_cluster(job, settings, owner["cluster_id"], cluster_id)
     # A checkpoint inside --out moves with it.
     if settings.checkpoint is not None and owner["out"] != settings.out:
         raise Precondition(
@@ -77,6 +80,13 @@ def _owner(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -
             "--checkpoint"
         )
     return owner
+
+
+def _other_cluster(job: Job, settings: RunSettings, theirs: str, ours: str) -> Precondition:
+    return Precondition(
+        f"job {job.name}: the tables in {settings.out} were read from another cluster ({theirs}, this one is {ours}); "
+        "give another --out"
+    )
 
 
 def set_read_until(checkpoint: Path, until_ms: int) -> None:

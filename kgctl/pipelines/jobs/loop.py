@@ -32,10 +32,10 @@ def run_jobs(run: RunContext) -> None:
     for job in jobs:
         _check_stop(run)
         run.emit(Progress("job", job=job.name))
-        if job.is_stream:
-            _read_to_end(run, job)
-        else:
+        if not job.is_stream:
             _run_batch(run, job)
+        elif _has_topic(run, job):
+            _read_to_end(run, job)
 
 
 def _read_to_end(run: RunContext, job: Job) -> None:
@@ -75,10 +75,10 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
     streams: list[tuple[Job, QueryMonitor]] = []
     for job in jobs:
         run.emit(Progress("job", job=job.name))
-        if job.is_stream:
+        if job.is_stream and _has_topic(run, job):
             streams.append((job, QueryMonitor(job.name, _call(job, run))))
     try:
-        due = 0.0
+        due = rare_due = 0.0
         while True:
             for job, monitor in streams:
                 _report(run, monitor)
@@ -91,14 +91,27 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
                 for job, monitor in streams:
                     if monitor.checked_ms is not None:
                         set_read_until(run.settings.checkpoint_dir / job.name, monitor.checked_ms)
+                is_rare_due = time.monotonic() >= rare_due
                 for job in jobs:
-                    if not job.is_stream:
+                    if not job.is_stream and (is_rare_due or not job.is_rare):
                         _run_batch(run, job)
                 due = time.monotonic() + run.settings.trigger_s
+                if is_rare_due:
+                    rare_due = time.monotonic() + run.settings.scan_every_s
             run.stop.wait(_POLL_S)
     finally:
         for _, monitor in streams:
             monitor.query.stop()
+
+
+def _has_topic(run: RunContext, job: Job) -> bool:
+    """Whether the cluster has a topic for the stream; without one there is nothing to read yet, which is no failure."""
+    topic = run.topic_of(job)
+    if topic in run.topics:
+        return True
+    run.emit(Progress("note", f"the cluster has no topic {topic} yet: nothing to read", job=job.name))
+    run.emit(Progress("done", job=job.name, records=0))
+    return False
 
 
 def _call(job: Job, run: RunContext) -> Any:

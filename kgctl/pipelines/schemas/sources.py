@@ -6,6 +6,7 @@ from kgctl.pipelines.schemas.model import Column
 
 OFFSETS_TOPIC = "__consumer_offsets"
 EVENTS_TOPIC = "__kgctl_group_events"
+TRANSACTIONS_TOPIC = "__transaction_state"
 
 # The columns of Spark's own Kafka source, in its order; `headers` only with includeHeaders.
 RAW_COLUMNS = (

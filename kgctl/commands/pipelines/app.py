@@ -96,7 +96,7 @@ def report(ctx: typer.Context, out: Out) -> None:
 
     The path of the page goes to stderr.
     """
-    if not any(TableFolder(out / name).batches() for name in TABLES):
+    if not any(TableFolder(out / name).state().committed for name in TABLES):
         raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
     pipeline_run.report_only(out)
 
@@ -105,16 +105,15 @@ pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench
 
 
 def _table_row(out: Path, job: Job, table: Table) -> TableRow:
-    folder = TableFolder(out / table.name)
-    batches = folder.batches()
-    files = [file for batch in batches for file in batch.files]
-    written = max((batch.committed_ms for batch in batches), default=None)
+    state = TableFolder(out / table.name).state()
     return TableRow(
         table=table.name,
         job=job.name,
-        rows=sum(batch.rows for batch in batches),
-        files=len(files),
-        size_bytes=sum(file.size for file in files),
-        batches=len(batches),
-        written=None if written is None else datetime.fromtimestamp(written / 1000, UTC).isoformat(timespec="seconds"),
+        rows=state.rows,
+        files=len(state.files),
+        size_bytes=sum(file.size for file in state.files),
+        batches=state.committed,
+        written=None
+        if state.written_ms is None
+        else datetime.fromtimestamp(state.written_ms / 1000, UTC).isoformat(timespec="seconds"),
     )

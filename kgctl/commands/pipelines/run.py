@@ -197,7 +197,7 @@ def _check_inputs(jobs: list[Job], out: Path) -> None:
     for job in jobs:
         for table in job.tables:
             writer = writer_of(table)
-            if writer not in jobs and not TableFolder(out / table.name).batches():
+            if writer not in jobs and not TableFolder(out / table.name).state().committed:
                 raise Precondition(
                     f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
                 )

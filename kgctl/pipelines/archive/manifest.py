@@ -199,7 +199,7 @@ def _read(folder: Path, known: Archive | None = None) -> Archive:
     table = TableFolder(records_folder(folder))
     commits = list(known.commits) if known is not None else []
     staged: dict[str, Path] = {}
-    for batch in table.batches() if known is None else [table.batch(f"batch-{len(commits):08d}")]:
+    for batch in table.state().batches if known is None else [table.batch(f"batch-{len(commits):08d}")]:
         if batch is None:
             continue
         commit = _commit(table, batch)

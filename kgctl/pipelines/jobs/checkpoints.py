@@ -48,7 +48,7 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
             )
         return owner["name"]
     for table in job.writes:
-        if TableFolder(settings.table_dir(table.name)).batches():
+        if TableFolder(settings.table_dir(table.name)).state().committed:
             raise Precondition(
                 f"job {job.name}: {settings.table_dir(table.name)} has rows, but their checkpoint {checkpoint} is gone; "
                 "reading everything again would double them: give another --out, or remove the folder"
@@ -59,9 +59,9 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
 def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
     """Raises Precondition if the tables that a job reads or adds to come from another cluster."""
     for table in job.writes:
-        for batch in TableFolder(settings.table_dir(table.name)).batches()[-1:]:
-            if batch.notes.get(CLUSTER, cluster_id) != cluster_id:
-                raise _other_cluster(job, settings, str(batch.notes[CLUSTER]), cluster_id)
+        theirs = TableFolder(settings.table_dir(table.name)).state().notes.get(CLUSTER, cluster_id)
+        if theirs != cluster_id:
+            raise _other_cluster(job, settings, str(theirs), cluster_id)
     for writer in upstream(job):
         checkpoint = settings.checkpoint_dir / writer.name
         if is_claimed(checkpoint):

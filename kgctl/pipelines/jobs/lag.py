@@ -77,6 +77,5 @@ def _first_behind(run: RunContext, job: Job, known: DataFrame) -> DataFrame:
 
 def _last_point(run: RunContext) -> int | None:
     """Of f_lag, which is written last: a run that failed after log_ends computes the same points again."""
-    batches = TableFolder(run.settings.table_dir(LAG.name)).batches()
-    times = [batch.notes.get(LAST_POINT) for batch in batches]
-    return max((int(time) for time in times if time is not None), default=None)
+    last = TableFolder(run.settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
+    return None if last is None else int(last)

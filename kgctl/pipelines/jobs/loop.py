@@ -19,8 +19,12 @@ from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.spark.monitoring import QueryMonitor, task_progress
+from kgctl.pipelines.tables.manifest import Busy
+from kgctl.pipelines.tables.merging import many_alike, merge
 
 _POLL_S = 0.25
+# How often small files are merged, and how long a merge waits for a commit or a reader.
+MERGE_EVERY_S, MERGE_WAIT_S = 60.0, 1.0
 
 
 def run_jobs(run: RunContext) -> None:
@@ -79,6 +83,7 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
             streams.append((job, QueryMonitor(job.name, _call(job, run))))
     try:
         due = rare_due = 0.0
+        merge_due = time.monotonic() + MERGE_EVERY_S
         while True:
             for job, monitor in streams:
                 _report(run, monitor)
@@ -98,6 +103,10 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
                 due = time.monotonic() + run.settings.trigger_s
                 if is_rare_due:
                     rare_due = time.monotonic() + run.settings.scan_every_s
+            if time.monotonic() >= merge_due:
+                # In this thread, so that no batch job reads files that a merge deletes.
+                _merge_small(run, jobs)
+                merge_due = time.monotonic() + MERGE_EVERY_S
             run.stop.wait(_POLL_S)
     finally:
         for _, monitor in streams:
@@ -112,6 +121,16 @@ def _has_topic(run: RunContext, job: Job) -> bool:
     run.emit(Progress("note", f"the cluster has no topic {topic} yet: nothing to read", job=job.name))
     run.emit(Progress("done", job=job.name, records=0))
     return False
+
+
+def _merge_small(run: RunContext, jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        for table in job.writes:
+            try:
+                merge(run.settings.table_dir(table.name), table, many_alike, MERGE_WAIT_S)
+            except Busy:
+                # A report reads the table, or a large batch is committed: the next time will do.
+                continue
 
 
 def _call(job: Job, run: RunContext) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as parquet
 
 from kgctl.model.health import Health
 from kgctl.pipelines.report.lag_facts import lag_facts
@@ -24,6 +24,7 @@ from kgctl.pipelines.report.rows import (
 )
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
+from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.manifest import TableFolder
 
 # Worst first. UNKNOWN comes late: the partitions of a deleted topic stay unknown, and must not lead every report.
@@ -37,8 +38,15 @@ UNREAD = ("duration_source", "group_type")
 
 
 def read_facts(out_dir: Path) -> Facts:
-    """Read all tables in the folder. Raises Damaged."""
+    """Read all tables in the folder. Raises Damaged, Newer."""
     folders = {name: TableFolder(out_dir / name) for name in TABLES}
+    with ExitStack() as files_stay:
+        for folder in folders.values():
+            files_stay.enter_context(folder.reading())
+        return _read_facts(out_dir, folders)
+
+
+def _read_facts(out_dir: Path, folders: dict[str, TableFolder]) -> Facts:
     lag = lag_facts(lambda columns: _read(folders[LAG.name], columns))
     health = _health(folders[HEALTH.name], lag.lag_ms)
     rebalances, rebalanced = _rebalances(folders[REBALANCES.name])
@@ -61,10 +69,9 @@ def read_facts(out_dir: Path) -> Facts:
 
 
 def _read(folder: TableFolder, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """One file at a time, with timestamps as whole ms. Opened by file, so that pyarrow does not read `date=` as a column."""
-    for path in folder.files():
-        with parquet.ParquetFile(path) as file:
-            table = file.read(columns=list(columns))
+    """One file at a time, with timestamps as whole ms."""
+    for path, file in folder.located():
+        table = read_file(path, TABLES[folder.folder.name], file.schema, columns)
         for number, field in enumerate(table.schema):
             if pa.types.is_timestamp(field.type):
                 in_ms = table.column(number).cast(pa.timestamp("ms"), safe=False).cast(pa.int64())

@@ -1,89 +1,73 @@
-"""The manifest of a table folder: a batch is committed as a whole or not at all, whenever its writer dies. Does not import Spark.
+"""The manifest of a table folder: a change is made as a whole or not at all, whenever its writer dies. Does not import Spark.
 
+OUT/<table>/_manifest/<batch>.json       the rename of this file commits a batch; the first commit of a batch id wins
+OUT/<table>/_manifest/.fold.json         what all older manifests said; its rename also commits a rewrite (rewriting.py)
+OUT/<table>/_manifest/lock               held while a process writes
+OUT/<table>/_manifest/readers            shared by readers that need the files to stay; see `reading`
+OUT/<table>/date=.../<batch>-<n>.parquet the files, renamed to these names after the commit
 OUT/_staging/<table>/<batch>-<random>/   files being written; not below the table, because the globs of DuckDB and Polars
                                          search every folder, whatever its name
-OUT/<table>/_manifest/<batch>.json       its rename is the commit; the first commit of a batch id wins
-OUT/<table>/_manifest/lock               held while a process writes
-OUT/<table>/date=.../<batch>-<n>.parquet the files, renamed to these names after the commit
 
 Between the commit and the last rename, a reader of the manifest finds files in staging. A reader of the folder does not
 see them yet; the next writer finishes the renames.
+
+Readers list the manifests, then read the fold, then the manifests that the fold lacks. A fold deletes manifests only
+after its rename, so a reader that misses one reads again and finds it in the fold.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import shutil
 import time
 import uuid
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.pipelines.tables.durable import hold, lock_within, make_folder, sync, sync_tree, write_durably
+from kgctl.pipelines.tables.errors import Busy, Damaged, Newer
+from kgctl.pipelines.tables.rewriting import Rewrite, finish_rewrite, refuse_folders
+from kgctl.pipelines.tables.state import (
+    Batch,
+    CommittedFile,
+    Fold,
+    Note,
+    StagedFile,
+    TableState,
+    batch_from_json,
+    batch_to_json,
+    fold_from_json,
+    fold_to_json,
+)
 
-VERSION = 1
-STAGING, MANIFEST, LOCK = "_staging", "_manifest", "lock"
+__all__ = [
+    "Batch",
+    "Busy",
+    "CommittedFile",
+    "Damaged",
+    "Newer",
+    "Note",
+    "StagedFile",
+    "TableFolder",
+    "Writer",
+    "held_by_one_run",
+]
+
+STAGING, MANIFEST, LOCK, READERS = "_staging", "_manifest", "lock", "readers"
+# No batch id begins with a dot.
+FOLD = ".fold.json"
+# Files of rewrites have this prefix, batch ids may not.
+MERGED = "merged-"
+# A commit folds the manifests if it finds this many.
+FOLD_AT = 64
 # How long a reader waits for a live writer to rename its files after the commit.
 SETTLE_S, _POLL_S = 0.2, 0.01
 _BATCH_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=-]{0,180}")
-
-Note = str | int
-
-
-class Busy(Precondition):
-    """Another process writes to the table, or runs jobs in the folder."""
-
-    name = "BUSY"
-
-
-class Damaged(KgctlError):
-    """A manifest cannot be read, or a committed file does not match its manifest."""
-
-    name = "DAMAGED"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """`path` is relative to the staging folder; the folders in it, such as `date=`, are kept."""
-
-    path: str
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedFile:
-    """`path` is relative to the table's folder, `staged` to the staging folder; `size` in bytes."""
-
-    path: str
-    staged: str
-    rows: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The files of one commit. `staging` is the name of the folder that they were written to.
-
-    `facts` is JSON that the table's own kind adds to the commit; an archive keeps its offset ranges there.
-    """
-
-    id: str
-    committed_ms: int
-    staging: str
-    files: tuple[CommittedFile, ...]
-    notes: dict[str, Note]
-    facts: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
 
 
 class TableFolder:
@@ -93,64 +77,92 @@ class TableFolder:
         self.folder = folder
         self.manifests = folder / MANIFEST
         self.staging = folder.parent / STAGING / folder.name
+        # No table has such a name, and no writer of batches cleans up there.
+        self.rewrites = folder.parent / STAGING / f"{folder.name}+rewrite"
 
-    def batches(self) -> list[Batch]:
-        """All committed batches in commit order. Raises Damaged."""
-        try:
-            names = [name for name in os.listdir(self.manifests) if name.endswith(".json")]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(
-            (_read(self.manifests / name) for name in names), key=lambda batch: (batch.committed_ms, batch.id)
-        )
-
-    def rows(self) -> int:
-        return sum(batch.rows for batch in self.batches())
-
-    def files(self) -> list[Path]:
-        """The current paths of all committed files. Raises Damaged if one is missing or truncated."""
-        deadline = time.monotonic() + SETTLE_S
-        return [self._settled(batch, file, deadline) for batch in self.batches() for file in batch.files]
+    def state(self) -> TableState:
+        """What is committed now. Raises Damaged, Newer."""
+        while True:
+            names = self.loose()
+            fold = self._fold()
+            try:
+                loose = [_read_batch(self.manifests / f"{name}.json") for name in names if name not in fold]
+            except FileNotFoundError:
+                continue
+            return TableState(fold, tuple(sorted(loose, key=lambda batch: (batch.committed_ms, batch.id))))
 
     def batch(self, batch_id: str) -> Batch | None:
-        """The committed batch with this id, if there is one. Raises Damaged."""
-        manifest = self._manifest_of(batch_id)
-        return _read(manifest) if manifest.exists() else None
+        """The committed batch with this id; None also if others have its rows now. Raises Damaged, Newer."""
+        try:
+            return _read_batch(self._manifest_of(batch_id))
+        except (FileNotFoundError, NotADirectoryError):
+            return next((batch for batch in self._fold().batches if batch.id == batch_id), None)
+
+    def rows(self) -> int:
+        return self.state().rows
+
+    def files(self) -> list[Path]:
+        """The current paths of all committed files. Raises Damaged if one is missing or truncated.
+
+        A merge or a retention may delete them at any time; see `reading`.
+        """
+        return [path for path, _ in self.located()]
+
+    def located(self) -> list[tuple[Path, CommittedFile]]:
+        """`files`, each with what was committed."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            state = self.state()
+            found = [(self._current(state, file), file) for file in state.files]
+            is_last = time.monotonic() >= deadline
+            if is_last or all(path == self.folder / file.path for path, file in found):
+                try:
+                    return [(_checked(path, file), file) for path, file in found]
+                except FileNotFoundError as missing:
+                    if is_last:
+                        raise Damaged(f"{missing.filename}: the file of a committed batch is missing") from None
+            time.sleep(_POLL_S)
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Lock the table and finish what an earlier writer left. Raises Busy, Damaged."""
-        _make_folder(self.manifests)
-        lock = _hold(self.manifests / LOCK, self.folder, "is writing to this table")
+    def reading(self) -> Iterator[None]:
+        """Keep files where they are: merges and retention wait. Commits do not."""
+        try:
+            descriptor = self._open_readers()
+        except OSError:
+            # There is no table; or an older kgctl wrote it, and this process may not write here.
+            yield
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _open_readers(self) -> int:
+        path = self.manifests / READERS
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    @contextmanager
+    def writing(self, wait_s: float = 0.0) -> Iterator[Writer]:
+        """Lock the table and finish what an earlier writer left. Raises Busy, Damaged, Newer."""
+        make_folder(self.manifests)
+        lock = hold(self.manifests / LOCK, self.folder, "is writing to this table", wait_s)
         try:
             self._recover()
             yield Writer(self)
         finally:
             os.close(lock)
 
-    def _manifest_of(self, batch_id: str) -> Path:
-        if not _BATCH_ID.fullmatch(batch_id):
-            raise ValueError(
-                f"{batch_id!r} is not a batch id: use letters and digits, and . _ = - after the first character"
-            )
-        return self.manifests / f"{batch_id}.json"
-
-    def _recover(self) -> None:
-        for name in os.listdir(self.manifests):
-            if name.endswith(".new"):
-                os.unlink(self.manifests / name)
+    def loose(self) -> list[str]:
+        """The ids of the batches with a manifest of their own."""
         try:
-            left = os.listdir(self.staging)
-        except FileNotFoundError:
-            return
-        for name in left:
-            # The batch id may contain the separator; the random part does not.
-            manifest = self.manifests / f"{name.rpartition('-')[0]}.json"
-            batch = _read(manifest) if manifest.exists() else None
-            if batch is not None and batch.staging == name:
-                self.rename_files(batch)
-            else:
-                shutil.rmtree(self.staging / name, ignore_errors=True)
+            names = os.listdir(self.manifests)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name.removesuffix(".json") for name in names if name.endswith(".json") and name != FOLD]
 
     def rename_files(self, batch: Batch) -> None:
         """Move the files of a committed batch out of staging, except those that are moved already."""
@@ -158,27 +170,83 @@ class TableFolder:
         for file in batch.files:
             source, target = staging / file.staged, self.folder / file.path
             if source.exists():
-                _make_folder(target.parent)
+                make_folder(target.parent)
                 os.replace(source, target)
             elif not target.exists():
                 raise Damaged(f"{target}: the file of a committed batch is missing")
         # The staging folder may go only after the new names are synced.
         for folder in sorted({(self.folder / file.path).parent for file in batch.files}):
-            _sync(folder)
+            sync(folder)
         shutil.rmtree(staging, ignore_errors=True)
 
-    def _settled(self, batch: Batch, file: CommittedFile, deadline: float) -> Path:
-        target, source = self.folder / file.path, self.staging / batch.staging / file.staged
-        while True:
-            if _size(target) is not None:
-                return _checked(target, file)
-            waits = _size(source) is not None
-            if waits and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
-            elif waits:
-                return _checked(source, file)
-            elif _size(target) is None:
-                raise Damaged(f"{target}: the file of a committed batch is missing")
+    def _fold(self) -> Fold:
+        path = self.manifests / FOLD
+        try:
+            stat = os.stat(path)
+            return _read_fold(path, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
+        except (FileNotFoundError, NotADirectoryError):
+            return Fold()
+
+    def _manifest_of(self, batch_id: str) -> Path:
+        if not _BATCH_ID.fullmatch(batch_id) or batch_id.startswith(MERGED):
+            raise ValueError(
+                f"{batch_id!r} is not a batch id: use letters and digits, and . _ = - after the first character, "
+                f"and another beginning than {MERGED}"
+            )
+        return self.manifests / f"{batch_id}.json"
+
+    def _recover(self) -> None:
+        fold = self._fold()
+        for name in os.listdir(self.manifests):
+            if name.endswith(".new") or (
+                name != FOLD and name.endswith(".json") and name.removesuffix(".json") in fold
+            ):
+                os.unlink(self.manifests / name)
+        self.finish_rewrite(fold)
+        try:
+            left = os.listdir(self.staging)
+        except FileNotFoundError:
+            return
+        for name in left:
+            # The batch id may contain the separator; the random part does not.
+            manifest = self.manifests / f"{name.rpartition('-')[0]}.json"
+            batch = _read_batch(manifest) if manifest.exists() else None
+            if batch is not None and batch.staging == name:
+                self.rename_files(batch)
+            else:
+                shutil.rmtree(self.staging / name, ignore_errors=True)
+
+    def finish_rewrite(self, fold: Fold) -> bool:
+        """Whether the folder is as the newest rewrite wants it; False while others read. The caller holds the lock."""
+        if fold.rewrite is None or not (self.rewrites / fold.rewrite).exists():
+            return True
+        with self.without_readers() as is_alone:
+            if is_alone:
+                finish_rewrite(self.folder, self.rewrites / fold.rewrite, fold)
+        return is_alone
+
+    @contextmanager
+    def without_readers(self, wait_s: float = 0.0) -> Iterator[bool]:
+        """Whether no reader needs the files to stay; new ones wait until the end. The caller holds the lock."""
+        descriptor = self._open_readers()
+        try:
+            yield lock_within(descriptor, wait_s)
+        finally:
+            os.close(descriptor)
+
+    def _current(self, state: TableState, file: CommittedFile) -> Path:
+        """Where the file is: under its name, else in the staging folder."""
+        target = self.folder / file.path
+        if target.exists():
+            return target
+        batch = next((batch for batch in state.loose if file in batch.files), None)
+        if batch is not None:
+            source = self.staging / batch.staging / file.staged
+        elif state.fold.rewrite is not None:
+            source = self.rewrites / state.fold.rewrite / file.staged
+        else:
+            return target
+        return source if source.exists() else target
 
 
 class Writer:
@@ -190,7 +258,7 @@ class Writer:
     def stage(self, batch_id: str) -> Path:
         """The path of a new staging folder, which the caller creates; its parent exists."""
         self._table._manifest_of(batch_id)
-        _make_folder(self._table.staging)
+        make_folder(self._table.staging)
         return self._table.staging / f"{batch_id}-{uuid.uuid4().hex[:12]}"
 
     def discard(self, staging: Path) -> None:
@@ -203,13 +271,14 @@ class Writer:
         files: Sequence[StagedFile],
         notes: Mapping[str, Note] | None = None,
         facts: Mapping[str, Any] | None = None,
+        schema: int = 1,
     ) -> bool:
         """Return True if the files are now part of the table, False if the batch was committed before; then they are deleted."""
         manifest = self._table._manifest_of(batch_id)
-        if manifest.exists():
+        if manifest.exists() or batch_id in self._table._fold():
             self.discard(staging)
             return False
-        _sync_tree(staging, files)
+        sync_tree(staging, [file.path for file in files])
         batch = Batch(
             id=batch_id,
             committed_ms=time.time_ns() // 1_000_000,
@@ -220,122 +289,75 @@ class Writer:
                     staged=file.path,
                     rows=file.rows,
                     size=os.stat(staging / file.path).st_size,
+                    schema=schema,
                 )
                 for number, file in enumerate(sorted(files, key=lambda file: file.path))
             ),
             notes=dict(notes or {}),
             facts=dict(facts or {}),
         )
-        _write(manifest, batch)
+        write_durably(manifest, batch_to_json(batch))
         self._table.rename_files(batch)
+        # A fold would write all facts again and again.
+        if not batch.facts and len(self._table.loose()) >= FOLD_AT:
+            self.fold()
         return True
+
+    def fold(self) -> None:
+        """Put all manifests into one file: a reader of ten thousand batches reads one."""
+        self._replace_fold(self._table.state().folded())
+
+    def rewrite(self, rewrite: Rewrite, wait_s: float = 0.0) -> None:
+        """Replace files by others in one step. Raises Busy if readers need the files for longer than `wait_s`.
+
+        Readers of the manifest see all of the old files or all of the new ones. Readers of the folder see each day
+        before or after; one that has listed a day before may find that a file is gone when it opens it.
+        """
+        table = self._table
+        state = table.state()
+        known = {file.path for file in state.files}
+        if not rewrite.removed <= known:
+            raise ValueError("the table has changed since the rewrite was planned")
+        refuse_folders(table.folder, rewrite)
+        with table.without_readers(wait_s) as is_alone:
+            if not is_alone:
+                raise Busy(f"{table.folder}: a process reads this table; try again when it has ended")
+            if state.fold.rewrite is not None and (table.rewrites / state.fold.rewrite).exists():
+                finish_rewrite(table.folder, table.rewrites / state.fold.rewrite, state.fold)
+            fold = rewrite.next_fold(state)
+            sync_tree(rewrite.staging, [file.path for file in rewrite.added])
+            self._replace_fold(fold)
+            finish_rewrite(table.folder, rewrite.staging, fold)
+
+    def _replace_fold(self, fold: Fold) -> None:
+        write_durably(self._table.manifests / FOLD, fold_to_json(fold))
+        for batch_id in self._table.loose():
+            os.unlink(self._table.manifests / f"{batch_id}.json")
 
 
 @contextmanager
-def held_by_one_run(out: Path) -> Iterator[None]:
+def held_by_one_run(out: Path, doing: str = "runs jobs in this folder") -> Iterator[None]:
     """Lock a folder for one run: two runs at once would compute the same points twice. Raises Busy."""
-    _make_folder(out / STAGING)
-    lock = _hold(out / STAGING / LOCK, out, "runs jobs in this folder")
+    make_folder(out / STAGING)
+    lock = hold(out / STAGING / LOCK, out, doing)
     try:
         yield
     finally:
         os.close(lock)
 
 
-def _hold(path: Path, folder: Path, doing: str) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
-        os.close(descriptor)
-        if not isinstance(error, BlockingIOError):
-            raise
-        process = f"process {holder}" if holder.isdigit() else "another process"
-        raise Busy(f"{folder}: {process} {doing}; wait for it to end, or give another --out") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    return descriptor
+def _read_batch(path: Path) -> Batch:
+    return batch_from_json(path, path.read_bytes())
 
 
-def _write(path: Path, batch: Batch) -> None:
-    """The commit: rename the manifest and sync the folder, so that it survives a power cut."""
-    content: dict[str, Any] = {"version": VERSION, **asdict(batch)}
-    content["crc32"] = _checksum(content)
-    draft = path.with_suffix(".new")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    _sync(path.parent)
-
-
-def _read(path: Path) -> Batch:
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-        version = content["version"]
-        if isinstance(version, int) and version > VERSION:
-            raise Damaged(
-                f"{path}: the manifest has format {version}, written by a newer kgctl; this one reads format {VERSION}"
-            )
-        expected = content.pop("crc32")
-        if expected != _checksum(content):
-            raise ValueError("the checksum does not match")
-        return Batch(
-            id=content["id"],
-            committed_ms=content["committed_ms"],
-            staging=content["staging"],
-            files=tuple(CommittedFile(**file) for file in content["files"]),
-            notes=content["notes"],
-            facts=content.get("facts", {}),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
-        raise Damaged(f"{path}: the manifest is damaged ({reason}); do not trust the rows of this batch") from error
-
-
-def _checksum(content: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+@lru_cache(maxsize=32)
+def _read_fold(path: Path, _identity: tuple[int, int, int]) -> Fold:
+    """`_identity`: inode, time and size of the file, so that each is read once."""
+    return fold_from_json(path, path.read_bytes())
 
 
 def _checked(path: Path, file: CommittedFile) -> Path:
-    size = _size(path)
-    if size is not None and size != file.size:
+    size = os.stat(path).st_size
+    if size != file.size:
         raise Damaged(f"{path}: {size} bytes, but {file.size} were committed")
     return path
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return None
-
-
-def _make_folder(path: Path) -> None:
-    """Create the folder and its parents, and sync each."""
-    if path.is_dir():
-        return
-    _make_folder(path.parent)
-    path.mkdir(exist_ok=True)
-    _sync(path.parent)
-
-
-def _sync_tree(root: Path, files: Sequence[StagedFile]) -> None:
-    """Sync the files and every folder between them and the root's parent."""
-    folders = {root.parent, root}
-    for file in files:
-        path = root / file.path
-        _sync(path)
-        folders.update(parent for parent in path.parents if parent.is_relative_to(root))
-    for folder in sorted(folders, reverse=True):
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

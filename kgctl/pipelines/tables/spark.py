@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import pyarrow.parquet as parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kgctl.pipelines.schemas.model import Table
+from kgctl.pipelines.schemas.model import Stored, Table
+from kgctl.pipelines.tables.arrow import check_version
 from kgctl.pipelines.tables.manifest import Note, StagedFile, TableFolder
 
+# A merge in the same run holds the lock for less than a second.
+LOCK_WAIT_S = 60.0
 # Above this number of files Spark starts a job with a task per file, only to list them.
 _LISTED_IN_PLACE = "1000000"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The rows and files of a batch. `new` is False if the batch was committed before; then nothing was written."""
+    """The rows and files that were written. `new` is False if the batch was committed before: then none."""
 
     rows: int
     files: int
@@ -34,29 +38,39 @@ def write_batch(
     A batch without rows and notes leaves no trace. Driver and executors must share the folder.
     """
     place = TableFolder(folder)
-    with place.writing() as writer:
-        before = place.batch(batch_id)
-        if before is not None:
+    with place.writing(LOCK_WAIT_S) as writer:
+        if place.state().knows(batch_id):
             # A stateful query that repeats a batch must reach the state after it, or Spark fails the query.
             rows.write.format("noop").mode("overwrite").save()
-            return Written(before.rows, len(before.files), new=False)
+            return Written(0, 0, new=False)
         staging = writer.stage(batch_id)
         _write(rows, staging, table)
         files = _staged(staging)
         if not files and not notes:
             writer.discard(staging)
             return Written(0, 0, new=True)
-        writer.commit(batch_id, staging, files, notes)
+        writer.commit(batch_id, staging, files, notes, schema=table.version)
         return Written(sum(file.rows for file in files), len(files), new=True)
 
 
 def read_table(spark: SparkSession, folder: Path, table: Table) -> DataFrame:
-    """The committed rows; empty if there are none yet. Raises Damaged."""
-    files = TableFolder(folder).files()
-    if not files:
+    """The committed rows, with the columns of today; empty if there are none yet. Raises Damaged, Newer."""
+    paths: dict[int, list[str]] = {}
+    for path, file in TableFolder(folder).located():
+        check_version(folder, table, file.schema)
+        paths.setdefault(file.schema, []).append(str(path))
+    if not paths:
         return spark.createDataFrame([], table.ddl)
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", _LISTED_IN_PLACE)
-    return spark.read.schema(table.ddl).parquet(*map(str, files))
+    parts = [_read(spark, paths[version], table.stored_as(version)) for version in sorted(paths)]
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _read(spark: SparkSession, paths: Sequence[str], stored: Sequence[Stored]) -> DataFrame:
+    """Spark gives null for a column of the schema that a file lacks."""
+    ddl = ", ".join(f"`{one.name}` {one.type}" for one in stored)
+    columns = [F.col(f"`{one.name}`").cast(one.column.type).alias(one.column.name) for one in stored]
+    return spark.read.schema(ddl).parquet(*paths).select(*columns)
 
 
 def _write(rows: DataFrame, staging: Path, table: Table) -> None:

@@ -131,15 +131,16 @@ def _id_of(number: int) -> str:
 def _plant(fault: str) -> None:
     if fault == "names-first":
         from kgctl.pipelines.tables import manifest
+        from kgctl.pipelines.tables.state import batch_from_json
 
-        write = manifest._write
+        write = manifest.write_durably
 
-        def write_late(path: Path, batch: manifest.Batch) -> None:
-            manifest.TableFolder(path.parent.parent).rename_files(batch)
+        def write_late(path: Path, content: bytes) -> None:
+            manifest.TableFolder(path.parent.parent).rename_files(batch_from_json(path, content))
             Gate(Path(os.environ["FAULT_GATE"])).wait("named")
-            write(path, batch)
+            write(path, content)
 
-        manifest._write = write_late
+        manifest.write_durably = write_late
 
 
 if __name__ == "__main__":

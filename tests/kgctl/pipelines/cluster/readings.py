@@ -28,7 +28,7 @@ def read_all(table: Path) -> Seen:
     """AssertionError for a file that is torn, doubled or not committed."""
     folder = TableFolder(table)
     before = {path: path.stat().st_size for path in sorted(table.glob("**/*.parquet"))}
-    committed = {table / file.path: file for batch in folder.batches() for file in batch.files}
+    committed = {table / file.path: file for file in folder.state().files}
     assert before.keys() <= committed.keys(), f"not committed: {sorted(before.keys() - committed.keys())}"
     for path, size in before.items():
         assert size == committed[path].size, path

@@ -69,7 +69,7 @@ def test_kills_at_random_moments_lose_and_double_nothing(
             program.kill()
         seen = read_all(copy.table)
         assert seen.manifests == seen.files_of_manifests, f"seed {seed}: {moment} of batch {done}"
-        assert {batch.rows for batch in TableFolder(copy.table).batches()} <= {BATCH_ROWS}
+        assert {batch.rows for batch in TableFolder(copy.table).state().batches} <= {BATCH_ROWS}
     assert copied_to_the_end(copy, cluster.scratch)[-1] == LAST, f"seed {seed}"
     assert_copied_once(copy)
 
@@ -85,7 +85,7 @@ def is_staged(copy: Copy, number: int) -> bool:
 
 
 def is_committed(copy: Copy, number: int) -> bool:
-    return TableFolder(copy.table).batch(batch_id(number)) is not None
+    return TableFolder(copy.table).state().knows(batch_id(number))
 
 
 def is_visible(copy: Copy, number: int) -> bool:
@@ -109,5 +109,5 @@ MOMENTS = [
 def assert_copied_once(copy: Copy) -> None:
     assert read_all(copy.table) == whole(RECORDS)
     folder = TableFolder(copy.table)
-    assert [batch.id for batch in folder.batches()] == [batch_id(number) for number in range(BATCHES)]
+    assert [batch.id for batch in folder.state().batches] == [batch_id(number) for number in range(BATCHES)]
     assert list(folder.staging.iterdir()) == []

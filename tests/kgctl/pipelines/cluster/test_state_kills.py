@@ -42,7 +42,9 @@ class State:
         return any(self.checkpoint.glob(f"state/0/*/{number + 1}.zip"))
 
     def is_committed(self, number: int) -> bool:
-        return any(batch.id.endswith(f"-{number:06d}") for batch in TableFolder(self.out / "f_rebalance").batches())
+        return any(
+            batch.id.endswith(f"-{number:06d}") for batch in TableFolder(self.out / "f_rebalance").state().batches
+        )
 
     def is_done(self, number: int) -> bool:
         return (self.checkpoint / "commits" / str(number)).exists()

@@ -1,8 +1,9 @@
-"""A program whose children write a batch, or only open the table, and die before their Nth file system call.
+"""A program whose children change a table, and die before their Nth file system call.
 
 It forks one child for each line of its standard input, and prints the child's exit code: 9: it died; 0: it finished.
-A line is a JSON list: table folder, N, batch id ("-": only open the table), Parquet files, planted fault
-("names-first": files are renamed before the commit).
+A line is a JSON list: table folder, N, action, Parquet files, variants. An action is "open", "fold", "merge", "drop DATE"
+(the day and those before it), or "write ID". Variants: "names-first": files are renamed before the commit (a fault);
+"no-exchange": the file system cannot exchange folders; "fold-often": after every third commit.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ import os
 import shutil
 import sys
 import traceback
+from datetime import date
 from pathlib import Path
 
-from kgctl.pipelines.tables import manifest
+from kgctl.pipelines.schemas.model import Column, Table
+from kgctl.pipelines.tables import durable, manifest
 from kgctl.pipelines.tables.manifest import StagedFile, TableFolder, Writer
+from kgctl.pipelines.tables.merging import all_small, merge
+from kgctl.pipelines.tables.retention import drop
+from kgctl.pipelines.tables.state import batch_from_json
 
 CALLS = ("open", "os.", "shutil.", "fcntl.")
 DIED = 9
 ROWS_PER_FILE = 3
+TABLE = Table("commits", "rows", (Column("a", "string", "a row"),), day_of="a")
 
 
 def put(writer: Writer, batch_id: str, parquet_files: list[Path]) -> bool:
@@ -35,9 +42,27 @@ def put(writer: Writer, batch_id: str, parquet_files: list[Path]) -> bool:
     return writer.commit(batch_id, staging, files, {"until": 7})
 
 
-def write(folder: Path, nth: int, batch_id: str, parquet_files: list[Path], fault: str) -> None:
-    if fault == "names-first":
+def act(folder: Path, action: str, parquet_files: list[Path]) -> None:
+    verb, _, argument = action.partition(" ")
+    if verb == "merge":
+        merge(folder, TABLE, all_small, 0)
+    elif verb == "drop":
+        drop(folder, -1, 0, date.fromisoformat(argument))
+    else:
+        with TableFolder(folder).writing() as writer:
+            if verb == "write":
+                put(writer, argument, parquet_files)
+            elif verb == "fold":
+                writer.fold()
+
+
+def act_and_die(folder: Path, nth: int, action: str, parquet_files: list[Path], variants: str) -> None:
+    if "names-first" in variants:
         plant_names_first(TableFolder(folder))
+    if "no-exchange" in variants:
+        durable._renameat2 = lambda *_: False
+    if "fold-often" in variants:
+        manifest.FOLD_AT = 3
     left = nth
 
     def count(event: str, _: object) -> None:
@@ -48,28 +73,26 @@ def write(folder: Path, nth: int, batch_id: str, parquet_files: list[Path], faul
                 os._exit(DIED)
 
     sys.addaudithook(count)
-    with TableFolder(folder).writing() as writer:
-        if batch_id != "-":
-            put(writer, batch_id, parquet_files)
+    act(folder, action, parquet_files)
 
 
 def plant_names_first(table: TableFolder) -> None:
-    write = manifest._write
+    write = manifest.write_durably
 
-    def write_late(path: Path, batch: manifest.Batch) -> None:
-        table.rename_files(batch)
-        write(path, batch)
+    def write_late(path: Path, content: bytes) -> None:
+        table.rename_files(batch_from_json(path, content))
+        write(path, content)
 
-    manifest._write = write_late
+    manifest.write_durably = write_late
 
 
 def main() -> None:
     for line in sys.stdin:
-        folder, nth, batch_id, files, fault = json.loads(line)
+        folder, nth, action, files, variants = json.loads(line)
         child = os.fork()
         if not child:
             try:
-                write(Path(folder), nth, batch_id, [Path(name) for name in files], fault)
+                act_and_die(Path(folder), nth, action, [Path(name) for name in files], variants)
                 os._exit(0)
             except BaseException:  # noqa: BLE001  a child must not go on with the loop
                 traceback.print_exc()

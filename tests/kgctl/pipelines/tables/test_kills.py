@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.kgctl.pipelines.tables.dying import DIED, put
 from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_pyarrow, write_parquet
+from tests.kgctl.pipelines.tables.writers import Writers, start_writers
 
 FIRST, SECOND = ["a0", "a1", "a2", "a3", "a4", "a5"], ["b0", "b1", "b2", "b3", "b4", "b5"]
 FILES_OF_SECOND = [SECOND[:3], SECOND[3:]]
@@ -23,27 +21,10 @@ MAX_CALLS = 500
 pytestmark = pytest.mark.slow
 
 
-class Writers:
-    """Writes to tables in child processes."""
-
-    def __init__(self, program: subprocess.Popen[str]) -> None:
-        self._program = program
-
-    def run(self, folder: Path, nth: int, batch: str, files: list[Path], fault: str = "") -> int:
-        """The exit code of a writer that dies before its Nth call, unless it finishes before."""
-        assert self._program.stdin is not None
-        assert self._program.stdout is not None
-        print(json.dumps([str(folder), nth, batch, [*map(str, files)], fault]), file=self._program.stdin, flush=True)
-        ended = int(self._program.stdout.readline())
-        assert ended in (0, DIED)
-        return ended
-
-
 @pytest.fixture(scope="module")
 def writers() -> Iterator[Writers]:
-    command = [sys.executable, "-m", "tests.kgctl.pipelines.tables.dying"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
-        yield Writers(program)
+    with start_writers() as started:
+        yield started
 
 
 @pytest.fixture
@@ -69,7 +50,7 @@ def test_a_batch_is_complete_or_absent_wherever_its_writer_dies(
     for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
-        ended = writers.run(out / "commits", nth, "second", parquet_files["second"])
+        ended = writers.run(out / "commits", nth, "write second", parquet_files["second"])
         deaths += ended == DIED
         seen.add(len(by_manifest(out / "commits")))
         assert troubles(out, parquet_files["second"]) == [], f"died before call {nth}"
@@ -86,14 +67,14 @@ def test_a_recovery_can_die_too(
     left = tmp_path / "left"
     for nth in range(1, MAX_CALLS):
         shutil.copytree(before, left)
-        writers.run(left / "commits", nth, "second", parquet_files["second"])
+        writers.run(left / "commits", nth, "write second", parquet_files["second"])
         if (left / "commits" / "_manifest" / "second.json").exists():
             break
         shutil.rmtree(left)
     for again in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(left, out)
-        ended = writers.run(out / "commits", again, "-", [])
+        ended = writers.run(out / "commits", again, "open")
         assert by_manifest(out / "commits") == FIRST + SECOND
         assert troubles(out, parquet_files["second"]) == [], f"died before call {again}"
         shutil.rmtree(out)
@@ -109,7 +90,7 @@ def test_files_renamed_before_the_commit_are_noticed(
     for nth in range(1, MAX_CALLS):
         out = tmp_path / "out"
         shutil.copytree(before, out)
-        ended = writers.run(out / "commits", nth, "second", parquet_files["second"], fault="names-first")
+        ended = writers.run(out / "commits", nth, "write second", parquet_files["second"], variants="names-first")
         found += troubles(out, parquet_files["second"])
         shutil.rmtree(out)
         if ended == 0 or found:

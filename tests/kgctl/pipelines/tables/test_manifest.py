@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kgctl.exit_codes import exit_code_of
-from kgctl.pipelines.tables.manifest import Busy, Damaged, StagedFile, TableFolder
+from kgctl.pipelines.tables.manifest import Busy, Damaged, Newer, StagedFile, TableFolder
 from tests.kgctl.pipelines.tables.dying import put
 from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_polars, by_pyarrow, write_parquet
 
@@ -47,7 +47,7 @@ def table(tmp_path: Path) -> TableFolder:
 
 
 def test_a_missing_folder_is_an_empty_table_and_is_not_created(table: TableFolder) -> None:
-    assert (table.batches(), table.files(), table.rows(), table.batch("a")) == ([], [], 0, None)
+    assert (table.state().committed, table.files(), table.rows(), table.state().knows("a")) == (0, [], 0, False)
     assert not table.folder.parent.exists()
 
 
@@ -57,9 +57,9 @@ def test_every_reader_sees_a_commit(table: TableFolder, file: Path) -> None:
     assert [path.relative_to(table.folder).as_posix() for path in table.files()] == ["date=2024-01-01/job-1-0.parquet"]
     for read in (by_manifest, by_pyarrow, by_duckdb, by_polars):
         assert read(table.folder) == ROWS
-    (batch,) = table.batches()
+    (batch,) = table.state().batches
     assert (batch.id, batch.rows, batch.notes) == ("job-1", 3, {"until": 7})
-    assert batch == table.batch("job-1")
+    assert table.state().knows("job-1")
 
 
 def test_the_first_commit_of_a_batch_id_wins(table: TableFolder, file: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_batches_are_in_commit_order(table: TableFolder, file: Path) -> None:
         with table.writing() as writer:
             put(writer, batch, [file])
         retime(table, batch, {"z": 1, "y": 2, "x": 3}[batch])
-    assert [batch.id for batch in table.batches()] == ["z", "y", "x"]
+    assert [batch.id for batch in table.state().batches] == ["z", "y", "x"]
 
 
 def test_a_batch_may_have_notes_and_no_files(table: TableFolder) -> None:
@@ -84,7 +84,7 @@ def test_a_batch_may_have_notes_and_no_files(table: TableFolder) -> None:
         staging = writer.stage("job-1")
         staging.mkdir()
         assert writer.commit("job-1", staging, [], {"until": 9})
-    assert [(batch.rows, batch.notes) for batch in table.batches()] == [(0, {"until": 9})]
+    assert [(batch.rows, batch.notes) for batch in table.state().batches] == [(0, {"until": 9})]
 
 
 @pytest.mark.parametrize("batch", ["", "../a", "a/b", ".a", "a b", "a" * 182])
@@ -111,7 +111,7 @@ def test_a_missing_staged_file_fails_the_commit(table: TableFolder) -> None:
         staging.mkdir()
         with pytest.raises(FileNotFoundError):
             writer.commit("job-1", staging, [StagedFile("date=2024-01-01/part-0.parquet", 1)])
-    assert table.batches() == []
+    assert table.state().committed == 0
 
 
 def test_each_step_of_the_commit_is_synced_before_the_next(
@@ -154,7 +154,7 @@ def test_a_damaged_manifest_is_reported(table: TableFolder, file: Path, damage: 
         put(writer, "job-1", [file])
     path = table.manifests / "job-1.json"
     whole = path.read_text()
-    damaged = {"cut": whole[:-20], "flipped": whole.replace('"rows": 3', '"rows": 4'), "empty": "", "other": "[]"}
+    damaged = {"cut": whole[:-20], "flipped": whole.replace('"rows":3', '"rows":4'), "empty": "", "other": "[]"}
     path.write_text(damaged[damage])
     with pytest.raises(Damaged, match=r"_manifest/job-1\.json: the manifest is damaged"):
         table.files()
@@ -164,9 +164,9 @@ def test_a_manifest_of_a_newer_format_is_not_called_damaged(table: TableFolder, 
     with table.writing() as writer:
         put(writer, "job-1", [file])
     path = table.manifests / "job-1.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 2}))
-    with pytest.raises(Damaged, match="written by a newer kgctl"):
-        table.batches()
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 3}))
+    with pytest.raises(Newer, match="written by a newer kgctl"):
+        table.state()
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone"])
@@ -200,7 +200,7 @@ def test_a_second_writer_learns_which_process_holds_the_table(
     with pytest.raises(Busy, match=rf"commits: process {holder.pid} is writing") as refused, table.writing():
         pass
     assert exit_code_of(refused.value) == 6
-    assert table.batches() == []
+    assert table.state().committed == 0
     holder.kill()
     holder.wait()
     with table.writing() as writer:
@@ -227,11 +227,11 @@ def test_the_manifest_needs_only_the_standard_library() -> None:
 
 def retime(table: TableFolder, batch: str, committed_ms: int) -> None:
     """Change the time of the commit."""
-    from kgctl.pipelines.tables import manifest
+    from kgctl.pipelines.tables.state import checksum
 
     path = table.manifests / f"{batch}.json"
     content = json.loads(path.read_text())
     del content["crc32"]
     content["committed_ms"] = committed_ms
-    content["crc32"] = manifest._checksum(content)
+    content["crc32"] = checksum(content)
     path.write_text(json.dumps(content))

@@ -1,0 +1,122 @@
+"""Replaces committed files: a merge puts the rows of many files into one, retention drops days.
+
+OUT/_staging/<table>+rewrite/<random>/date=.../<n>.parquet   new files being written
+
+1. The new files are written and synced. 2. The next fold lists them instead of the old ones: its rename is the commit.
+3. For each day, a folder with the day's files as they are now (hard links) is exchanged for the day's folder. 4. The staging
+folder is deleted, with the old files. A process that dies after step 2 leaves the staging folder; the next writer repeats
+steps 3 and 4.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kgctl.pipelines.tables.durable import exchange, link, make_folder, sync
+from kgctl.pipelines.tables.errors import Damaged
+from kgctl.pipelines.tables.state import CommittedFile, Fold, TableState
+
+_EXCHANGED, _ASIDE = "exchanged", "aside"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """`path` is relative to the staging folder and starts with the `date=` folder; `schema` as in CommittedFile."""
+
+    path: str
+    rows: int
+    schema: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """`staging` has the files of `added`; `removed` are the paths of committed files. Made by `begin_rewrite`."""
+
+    staging: Path
+    removed: frozenset[str] = frozenset()
+    added: Sequence[AddedFile] = field(default=())
+
+    def next_fold(self, state: TableState) -> Fold:
+        number = state.fold.number + 1
+        added = [
+            CommittedFile(
+                path=f"{file.path.partition('/')[0]}/merged-{number}-{at}.parquet",
+                staged=file.path,
+                rows=file.rows,
+                size=os.stat(self.staging / file.path).st_size,
+                schema=file.schema,
+            )
+            for at, file in enumerate(self.added)
+        ]
+        fold = state.folded(self.removed, added)
+        return replace(fold, rewrite=self.staging.name, replaced=tuple(sorted(self.removed)))
+
+
+def begin_rewrite(rewrites: Path, pending: str | None) -> Path:
+    """A new staging folder. Deletes those that died before their commit; `pending` is the committed one.
+
+    The caller makes sure that nothing else rewrites the table.
+    """
+    make_folder(rewrites)
+    for name in os.listdir(rewrites):
+        if name != pending:
+            shutil.rmtree(rewrites / name, ignore_errors=True)
+    staging = rewrites / uuid.uuid4().hex[:12]
+    make_folder(staging)
+    return staging
+
+
+def refuse_folders(folder: Path, rewrite: Rewrite) -> None:
+    """Raises Damaged if a day that changes has a folder: kgctl makes none there, and could not keep it."""
+    for day in {path.partition("/")[0] for path in rewrite.removed}:
+        for path in (folder / day).glob("*/"):
+            raise Damaged(f"{path}: kgctl did not make this folder; move it to another place")
+
+
+def finish_rewrite(folder: Path, staging: Path, fold: Fold) -> None:
+    """Bring the table's folder to what the fold says, whatever is done already. Raises Damaged."""
+    if not staging.exists():
+        return
+    added = {file.path: file for file in fold.merged if (staging / file.staged).exists()}
+    for day in sorted({path.partition("/")[0] for path in (*fold.replaced, *added)}):
+        _renew_day(folder / day, staging, fold, [file for file in added.values() if file.day == day])
+    sync(folder)
+    for file in fold.merged:
+        if not (folder / file.path).exists():
+            raise Damaged(f"{folder / file.path}: the file of a committed batch is missing")
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _renew_day(day: Path, staging: Path, fold: Fold, added: list[CommittedFile]) -> None:
+    aside, renewed = staging / _ASIDE / day.name, staging / _EXCHANGED / day.name
+    if not day.exists():
+        # Without an exchange, a process died between the two renames.
+        if not aside.exists():
+            return
+        os.rename(aside, day)
+    there = set(os.listdir(day))
+    replaced = {path.partition("/")[2] for path in fold.replaced if path.startswith(f"{day.name}/")} & there
+    missing = [file for file in added if Path(file.path).name not in there]
+    if not replaced and not missing:
+        return
+    shutil.rmtree(renewed, ignore_errors=True)
+    stays = sorted(there - replaced)
+    if not stays and not missing:
+        make_folder(aside.parent)
+        os.rename(day, aside)
+        sync(day.parent)
+        return
+    make_folder(renewed)
+    for name in stays:
+        link(day / name, renewed / name)
+    for file in missing:
+        link(staging / file.staged, renewed / Path(file.path).name)
+    sync(renewed)
+    make_folder(aside.parent)
+    exchange(renewed, day, aside)
+    sync(day.parent)

@@ -1,0 +1,146 @@
+"""Merges and retention whose process dies at any file system call, and random histories of a table with such deaths."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kgctl.pipelines.tables.manifest import TableFolder
+from tests.kgctl.pipelines.tables.dying import DIED, put
+from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_pyarrow, write_parquet
+from tests.kgctl.pipelines.tables.writers import NEVER, Writers, start_writers
+
+MAX_CALLS = 800
+# Which calls are tried; each is tried with KGCTL_KILL_EACH=1.
+EACH = int(os.environ.get("KGCTL_KILL_EACH", "9"))
+DAYS = ("2024-01-01", "2024-01-02")
+READERS: tuple[Callable[[Path], list[str]], ...] = (by_manifest, by_pyarrow, by_duckdb)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def writers() -> Iterator[Writers]:
+    with start_writers() as started:
+        yield started
+
+
+def rows_of(batch: str) -> list[list[str]]:
+    """Of each day."""
+    return [[f"{batch}-{day}-{number}" for number in range(3)] for day in DAYS]
+
+
+def files_of(batch: str, scratch: Path) -> list[Path]:
+    return [
+        write_parquet(scratch / f"{batch}{day}.bytes", rows) for day, rows in zip(DAYS, rows_of(batch), strict=True)
+    ]
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """OUT with a table of three batches; two are folded and merged, so there is a file of each kind."""
+    folder = tmp_path / "before" / "commits"
+    with start_writers() as writers:
+        for batch in ("a", "b"):
+            writers.run(folder, NEVER, f"write {batch}", files_of(batch, tmp_path))
+        writers.run(folder, NEVER, "merge")
+        writers.run(folder, NEVER, "write c", files_of("c", tmp_path))
+    assert len(TableFolder(folder).files()) == 4
+    return tmp_path / "before"
+
+
+WHOLE = sorted(row for batch in "abc" for rows in rows_of(batch) for row in rows)
+SECOND_DAY = sorted(row for batch in "abc" for row in rows_of(batch)[1])
+
+
+@pytest.mark.parametrize(
+    ("action", "results", "variants"),
+    [
+        ("merge", [WHOLE], ""),
+        ("merge", [WHOLE], "no-exchange"),
+        ("fold", [WHOLE], ""),
+        ("drop 2024-01-01", [WHOLE, SECOND_DAY], ""),
+    ],
+    ids=["merge", "merge-no-exchange", "fold", "drop"],
+)
+def test_every_reader_sees_the_table_before_or_after_wherever_the_process_dies(
+    before: Path, tmp_path: Path, writers: Writers, action: str, results: list[list[str]], variants: str
+) -> None:
+    deaths, after = 0, []
+    for nth in range(1, MAX_CALLS, EACH):
+        out = tmp_path / "out"
+        shutil.copytree(before, out)
+        folder = out / "commits"
+        ended = writers.run(folder, nth, action, variants=variants)
+        deaths += ended == DIED
+        where = f"died before call {nth}"
+        seen = by_manifest(folder)
+        assert seen in results, where
+        # Without an exchange, a day is missing in the folder if the process dies between two renames.
+        parts = results if not variants else [*results, *(rows_without(seen, day) for day in DAYS)]
+        assert by_pyarrow(folder) in parts, where
+        assert by_duckdb(folder) in parts, where
+        with TableFolder(folder).writing() as writer:
+            # All ids are known, also those of rows that are merged or dropped.
+            assert not any(put(writer, batch, files_of(batch, tmp_path)) for batch in "abc"), where
+        assert [read(folder) for read in READERS] == [seen] * 3, where
+        writers.run(folder, NEVER, action, variants=variants)
+        assert [read(folder) for read in READERS] == [results[-1]] * 3, where
+        assert leftovers(out) == [], where
+        after.append(seen)
+        shutil.rmtree(out)
+        if ended == 0:
+            break
+    assert deaths == nth // EACH > (10 if action == "fold" else 30) / EACH
+    assert [rows for rows in results if rows not in after] == []
+
+
+def rows_without(rows: list[str], day: str) -> list[str]:
+    return [row for row in rows if day not in row]
+
+
+def leftovers(out: Path) -> list[Path]:
+    """Files in staging, and those in the table's folder that are not committed."""
+    committed = set(TableFolder(out / "commits").files())
+    staged = (out / "_staging").glob("**/*.parquet")
+    return [*staged] + [path for path in (out / "commits").glob("**/*.parquet") if path not in committed]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_history_with_deaths_loses_and_doubles_nothing(tmp_path: Path, writers: Writers, seed: int) -> None:
+    randomness = random.Random(seed)
+    folder = tmp_path / "out" / "commits"
+    variants = "fold-often" + (" no-exchange" if seed == 0 else "")
+    rows: dict[str, list[list[str]]] = {}
+    deaths = 0
+    for step in range(50):
+        action = randomness.choice(["write", "write", "write", "write", "again", "merge", "drop", "fold", "open"])
+        batch = f"job-{seed:08x}-{len(rows):06d}"
+        if action == "again" and rows:
+            batch = randomness.choice(list(rows))
+        line = {"write": f"write {batch}", "again": f"write {batch}", "drop": f"drop {DAYS[0]}"}.get(action, action)
+        nth = randomness.randrange(1, 80) if randomness.random() < 0.5 else NEVER
+        deaths += writers.run(folder, nth, line, files_of(batch, tmp_path), variants) == DIED
+        where = f"step {step}: {line}, {nth}"
+        seen = by_manifest(folder)
+        if line.startswith("write") and batch not in rows and TableFolder(folder).state().knows(batch):
+            rows[batch] = rows_of(batch)
+        if action == "drop" and not any(DAYS[0] in row for row in seen):
+            rows = {known: [[], each[1]] for known, each in rows.items()}
+        expected = sorted(row for each in rows.values() for of_day in each for row in of_day)
+        assert seen == expected, where
+        if randomness.random() < 0.5:
+            writers.run(folder, NEVER, "open")
+            assert expected == [] or [read(folder) for read in READERS] == [expected] * 3, where
+        state = TableFolder(folder).state()
+        assert state.committed == len(rows), where
+        assert all(state.knows(known) for known in rows), where
+        assert not rows or state.notes == {"until": 7}, where
+    assert deaths > 5
+    writers.run(folder, NEVER, "open")
+    assert leftovers(tmp_path / "out") == []

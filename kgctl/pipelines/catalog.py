@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
-from kgctl.pipelines.schemas.topics import LOG_AGES, RETENTION
+from kgctl.pipelines.schemas.topics import COMPACTION, COMPACTION_KEYS, LOG_AGES, RETENTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,18 @@ JOBS = {
             writes=(RETENTION, LOG_AGES),
             function="kgctl.pipelines.jobs.retention:run",
             samples="offsets, sizes and configs of topics",
+            is_rare=True,
+        ),
+        Job(
+            "compaction",
+            "measures what compacted topics hold: keys, superseded records, tombstones, what compaction would free",
+            "Reads all compacted topics from the beginning, internal ones included, or those of them that match --topics; always "
+            "with kgctl's source. Each run adds a measurement. Records beyond the last stable offset do not count, because "
+            "compaction does not see them either. Sizes are those of the compressed log. With --follow it runs every --scan-every "
+            "seconds.",
+            writes=(COMPACTION, COMPACTION_KEYS),
+            function="kgctl.pipelines.jobs.compaction:run",
+            samples="the records of compacted topics",
             is_rare=True,
         ),
     )

@@ -14,7 +14,7 @@ from kgctl.client.producer.core.batch import Batch
 from kgctl.client.producer.core.errors import OutcomeUnknown, ProducerClosed
 from kgctl.client.producer.partitioners import Partitioner
 from kgctl.client.producer.producer import Producer
-from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.producer.records import Headers, OutgoingRecord
 from kgctl.client.producer.shared_face import Plugins, ProducerSettings
 from kgctl.client.producer.tally import Tally
 
@@ -22,7 +22,8 @@ from kgctl.client.producer.tally import Tally
 class CountingProducer:
     """After the first failure nothing more is sent, and the next call raises it.
 
-    In transactions, `tally` has what is committed. `fileno` is readable once there is a failure.
+    In transactions, `tally` has what is committed. `acknowledged` hears of each batch that was acknowledged, on the thread
+    of the client. `fileno` is readable once there is a failure.
     """
 
     def __init__(
@@ -32,7 +33,9 @@ class CountingProducer:
         *,
         partitioner: Partitioner | None = None,
         waits: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+        acknowledged: Callable[[Batch], None] = lambda _: None,
     ) -> None:
+        self._acknowledged = acknowledged
         self.tally = Tally()
         self.is_acknowledged = settings.core.sender.acks != 0
         self._is_transactional = settings.core.transaction is not None
@@ -59,6 +62,25 @@ class CountingProducer:
         self.check()
         try:
             self.producer.send_counted(topic, record)
+        except KgctlError:
+            self.check()
+            raise
+
+    def send_archived(
+        self,
+        topic: str,
+        partition: int | None,
+        timestamp_ms: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        number: int,
+    ) -> None:
+        """The same for a record as it was read from a log: with -1 as its timestamp it has none."""
+        if self._failure is not None:
+            self.check()
+        try:
+            self.producer.send_archived(topic, partition, timestamp_ms, key, value, headers, number)
         except KgctlError:
             self.check()
             raise
@@ -112,6 +134,7 @@ class CountingProducer:
                 self._uncommitted.append(batch)
             else:
                 self.tally.add(batch)
+            self._acknowledged(batch)
         elif self._failure is None and not isinstance(error, ProducerClosed):
             self._failure = self.producer.failure_of_transaction() or error
             os.write(self._ends[1], b"!")

@@ -14,7 +14,7 @@ from kgctl.client.engine.engine import Engine
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, TimedOut
 from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
-from kgctl.client.producer.core.batch import Batch, Callback, Delivery
+from kgctl.client.producer.core.batch import Batch, Callback, Delivery, Headers
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions
 from kgctl.client.producer.interceptors import ProducerInterceptor, ProducerRecord
@@ -185,19 +185,44 @@ class Producer:
         with self._lock:
             taken = self._attempt(topic, partition, timestamp, key_bytes, value_bytes, checked, on_delivery, tag, None)
         if isinstance(taken, Blocked):
-            deadline = time.monotonic() + self._face.max_block_seconds
-            while isinstance(taken, Blocked):
-                self._wait_for_room(taken, deadline)
-                with self._lock:
-                    taken = self._path.attempt_again(
-                        topic, partition, timestamp, key_bytes, value_bytes, checked, on_delivery, tag, taken
-                    )
+            taken = self._once_unblocked(
+                taken, topic, partition, timestamp, key_bytes, value_bytes, checked, on_delivery, tag
+            )
         return taken
+
+    def _once_unblocked(self, blocked: Blocked, *record: Any) -> Delivery:
+        """Wait until the record can be taken; `record` is what `RecordPath.attempt` takes."""
+        deadline = time.monotonic() + self._face.max_block_seconds
+        while True:
+            self._wait_for_room(blocked, deadline)
+            with self._lock:
+                taken = self._path.attempt_again(*record, blocked)  # type: ignore[call-arg]
+            if not isinstance(taken, Blocked):
+                return taken
+            blocked = taken
 
     def send_counted(self, topic: str, record: OutgoingRecord) -> None:
         """For kgctl itself: the batch knows the number and the payload of the record."""
         tag = (record.number, len(record.key or b"") + len(record.value or b""))
         self._send(topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers, None, tag)
+
+    def send_archived(
+        self,
+        topic: str,
+        partition: int | None,
+        timestamp_ms: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        number: int,
+    ) -> None:
+        """For kgctl itself: a record as it was read from a log, where -1 stands for no timestamp."""
+        timestamp = -1 if timestamp_ms == -1 else timestamp_of(timestamp_ms)
+        tag = (number, len(key or b"") + len(value or b""))
+        with self._lock:
+            taken = self._attempt(topic, partition, timestamp, key, value, headers, None, tag, None)
+        if isinstance(taken, Blocked):
+            self._once_unblocked(taken, topic, partition, timestamp, key, value, headers, None, tag)
 
     def failure_of_transaction(self) -> KgctlError | None:
         """For kgctl itself, with the lock: why the transaction cannot be committed."""

@@ -1,0 +1,204 @@
+"""What a replay keeps beside the archive: its settings, and which offsets its records got.
+
+DIR/_replays/<id>/replay.json    topics, and what the first run has resolved, such as the time of `now-1h`
+DIR/_replays/<id>/offsets.log    a line per transaction: a checksum, and JSON. It is synced before the transaction is
+                                 committed; the committed positions on the cluster say whether the last line counts
+DIR/_replays/<id>/lock           held while the replay runs
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from broker.atomic_file import replace_file
+from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.replay.offset_map import OffsetMap, Stretch
+from kgctl.pipelines.tables.manifest import Busy, Damaged
+
+FOLDER, SETTINGS, OFFSETS, LOCK = "_replays", "replay.json", "offsets.log", "lock"
+FORMAT = 1
+_FINISHED = b"finished\n"
+Positions = Mapping[TopicPartition, int]
+
+
+class PositionsLost(Precondition):
+    """The cluster no longer knows how far the replay was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One transaction: how far it moved each partition of the archive, and which offsets its records got."""
+
+    moves: Mapping[TopicPartition, tuple[int, int]]
+    stretches: Mapping[TopicPartition, Sequence[Stretch]] = field(default_factory=dict)
+
+    def to_line(self) -> bytes:
+        content = [
+            [*partition, start, end, [list(one) for one in self.stretches.get(partition, ())]]
+            for partition, (start, end) in sorted(self.moves.items())
+        ]
+        text = json.dumps(content, separators=(",", ":")).encode()
+        return b"%08x %s\n" % (zlib.crc32(text), text)
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Committed:
+        """Raises ValueError."""
+        checksum, _, text = line.rstrip(b"\n").partition(b" ")
+        if not line.endswith(b"\n") or int(checksum, 16) != zlib.crc32(text):
+            raise ValueError("the checksum does not match")
+        content = json.loads(text)
+        moves = {TopicPartition(topic, number): (start, end) for topic, number, start, end, _ in content}
+        parts = {
+            TopicPartition(topic, number): tuple(Stretch(*one) for one in some) for topic, number, _, _, some in content
+        }
+        return cls(moves, parts)
+
+
+class ReplayLog:
+    """The lines of a replay that count, and those to come. Made by `writing` and `read_log`."""
+
+    def __init__(self, folder: Path, file: IO[bytes]) -> None:
+        """Reads the lines up to the first one that a crash has torn. Raises Damaged."""
+        self.folder, self._file = folder, file
+        self.lines: list[Committed] = []
+        self.is_finished = False
+        # Where the last of `lines` starts in the file, and where the next one will.
+        self._last_start = self._end = 0
+        content = file.readlines()
+        for number, text in enumerate(content):
+            if text == _FINISHED:
+                self.is_finished = True
+            else:
+                try:
+                    self.lines.append(Committed.from_line(text))
+                except (ValueError, TypeError) as error:
+                    # Only the last line may be torn: its transaction is not committed yet.
+                    if number == len(content) - 1:
+                        break
+                    raise Damaged(f"{folder / OFFSETS}: line {number + 1} is damaged ({error})") from error
+                self.is_finished, self._last_start = False, self._end
+            self._end += len(text)
+
+    def settle(self, positions: Positions) -> None:
+        """Drop the last line if its transaction was not committed: `positions` is where each partition continues on the cluster.
+
+        Raises PositionsLost if they are behind what was certainly committed.
+        """
+        sure = self.lines if self.is_finished else self.lines[:-1]
+        if any(positions.get(partition, -1) < end for partition, end in _ends(sure).items()):
+            raise PositionsLost(
+                f"the cluster has lost how far replay {self.folder.name} was: its group was deleted or has expired, or a "
+                "topic was created again. --restart begins again, which writes records again that are still there"
+            )
+        if self.lines and any(positions.get(one, -1) < end for one, (_, end) in self.lines[-1].moves.items()):
+            self.lines.pop()
+            self._end = self._last_start
+
+    def append(self, line: Committed) -> None:
+        """Keep a transaction that is about to be committed. Raises KgctlError if that cannot be written."""
+        self._write(line.to_line())
+        self.lines.append(line)
+        self.is_finished = False
+
+    def finish(self) -> None:
+        """All of the archive is replayed."""
+        if not self.is_finished:
+            self._write(_FINISHED)
+            self.is_finished = True
+
+    def offset_map(self, partition: TopicPartition) -> OffsetMap | None:
+        """The newest unbroken sequence of transactions; None if there is none."""
+        parts: list[Stretch] = []
+        start = end = -1
+        for line in self.lines:
+            move = line.moves.get(partition)
+            if move is None:
+                continue
+            if move[0] != end:
+                parts, start = [], move[0]
+            parts += line.stretches.get(partition, ())
+            end = move[1]
+        return None if start < 0 else OffsetMap(parts, start, end)
+
+    def _write(self, text: bytes) -> None:
+        try:
+            self._file.seek(self._end)
+            self._file.truncate()
+            self._file.write(text)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise KgctlError(f"{self.folder / OFFSETS}: cannot be written: {error.strerror}") from None
+        self._last_start, self._end = self._end, self._end + len(text)
+
+
+def _ends(lines: Sequence[Committed]) -> dict[TopicPartition, int]:
+    return {partition: end for line in lines for partition, (_, end) in line.moves.items()}
+
+
+@contextmanager
+def writing(folder: Path, *, restart: bool) -> Iterator[ReplayLog]:
+    """Lock the folder of a replay, which need not exist. `restart` forgets what is in it. Raises Busy, Damaged, KgctlError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _hold(folder)
+    except OSError as error:
+        raise KgctlError(
+            f"{folder}: cannot be written: {error.strerror}; --state names another folder for what a replay keeps"
+        ) from None
+    try:
+        path = folder / OFFSETS
+        if restart:
+            path.unlink(missing_ok=True)
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            yield ReplayLog(folder, file)
+    finally:
+        os.close(lock)
+
+
+def read_log(folder: Path) -> ReplayLog:
+    """What a replay has written so far; its last line may not be committed. Raises Damaged."""
+    with (folder / OFFSETS).open("rb") as file:
+        return ReplayLog(folder, file)
+
+
+def _hold(folder: Path) -> int:
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Busy(f"{folder}: another process runs this replay; wait for it to end") from None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+# --- settings ---
+
+
+def keep_settings(folder: Path, content: Mapping[str, Any]) -> None:
+    replace_file(folder / SETTINGS, json.dumps({"format": FORMAT, **content}, indent=1, sort_keys=True).encode())
+
+
+def kept_settings(folder: Path) -> dict[str, Any] | None:
+    """What the first run of a replay has kept; None if there was none. Raises Damaged."""
+    try:
+        content: dict[str, Any] = json.loads((folder / SETTINGS).read_bytes())
+        if content["format"] > FORMAT:
+            raise ValueError(f"format {content['format']}, written by a newer kgctl; this one reads format {FORMAT}")
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{folder / SETTINGS}: the settings of the replay are damaged ({error})") from error
+    return content

@@ -1,0 +1,94 @@
+"""Reads what is left of an archive as runs of records. Imports pyarrow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+
+import pyarrow as pa
+
+from kgctl.client.producer.records import Headers
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.files import read_records, timestamps_ms
+from kgctl.pipelines.archive.layout import ArchivedFile
+from kgctl.pipelines.archive.manifest import Archive
+from kgctl.pipelines.replay.records import RecordFilter, Run
+from kgctl.pipelines.tables.manifest import Damaged
+
+_PIECE_BYTES = 1 << 20
+
+
+def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: RecordFilter) -> Iterator[Run]:
+    """The records of a partition from offset `start` that pass, and last a run that reaches the end of the archive.
+
+    Raises Damaged if a file is not what was written.
+    """
+    end = archive.spans[partition][1]
+    position = start
+    for some in _together(archive.files(partition)):
+        first, after = some[0].first_offset, max(file.last_offset for file in some) + 1
+        if after <= start or not any(chosen.overlaps(file.min_timestamp_ms, file.max_timestamp_ms) for file in some):
+            continue
+        for file in some:
+            _check(archive, file)
+        try:
+            for batch in read_records(archive, partition, max(first, start), after):
+                run = chosen.of(_run(partition, batch))
+                position = run.next_offset
+                yield run
+        except (OSError, pa.ArrowInvalid) as error:
+            raise Damaged(f"{archive.folder}: a file of {partition} cannot be read ({error})") from error
+    if position < end:
+        yield Run(partition, [], [], [], [], [], end)
+
+
+def _run(partition: TopicPartition, batch: pa.RecordBatch) -> Run:
+    offsets = batch.column("offset").to_pylist()
+    return Run(
+        partition,
+        offsets,
+        timestamps_ms(batch).tolist(),
+        batch.column("key").to_pylist(),
+        batch.column("value").to_pylist(),
+        _headers(batch.column("headers")),
+        offsets[-1] + 1,
+    )
+
+
+def _headers(column: pa.ListArray) -> list[Headers]:
+    """Names and values of each record's headers in their order."""
+    if column.null_count == len(column):
+        return list(repeat((), len(column)))
+    names = column.values.field(0).to_pylist()
+    values = column.values.field(1).to_pylist()
+    places = column.offsets.to_pylist()
+    return [
+        tuple(zip(names[start:end], values[start:end], strict=True)) if start < end else ()
+        for start, end in zip(places, places[1:], strict=False)
+    ]
+
+
+def _together(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
+    """Files whose offsets interleave, because their records are of different days, together."""
+    some: list[ArchivedFile] = []
+    for file in files:
+        if some and file.first_offset > max(one.last_offset for one in some):
+            yield some
+            some = []
+        some.append(file)
+    if some:
+        yield some
+
+
+def _check(archive: Archive, file: ArchivedFile) -> None:
+    path = archive.path_of(file)
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as opened:
+            while piece := opened.read(_PIECE_BYTES):
+                digest.update(piece)
+    except FileNotFoundError:
+        raise Damaged(f"{path}: the file is missing") from None
+    if digest.hexdigest() != file.sha256:
+        raise Damaged(f"{path}: the checksum is not that of the manifest; `kgctl pipeline verify` checks all files")

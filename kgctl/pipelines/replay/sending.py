@@ -1,0 +1,162 @@
+"""Sends runs of records in transactions that also commit how far the replay is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
+from kgctl.client.net.errors import BadValue
+from kgctl.client.producer.core.batch import Batch
+from kgctl.client.producer.counting import CountingProducer
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.replay.log import Committed, ReplayLog
+from kgctl.pipelines.replay.offset_map import Stretch, stretches
+from kgctl.pipelines.replay.pacing import Pace
+from kgctl.pipelines.replay.records import NO_TIMESTAMP, Run
+from kgctl.pipelines.replay.settings import ReplaySettings, place_of
+
+# A transaction ends after this many records or seconds; sooner if the pace wants a long wait.
+TRANSACTION_RECORDS, TRANSACTION_S, PACED_TRANSACTION_S = 50_000, 5.0, 1.0
+_LONG_WAIT_S = 0.5
+
+CommitOffsets = Callable[[str, Mapping[TopicPartition, OffsetAndMetadata]], None]
+
+
+class Sink(Protocol):
+    """Where runs go. `commit` keeps the records since the last one, and that each partition has moved."""
+
+    def send(self, run: Run) -> None: ...
+    def commit(self, moves: Mapping[TopicPartition, tuple[int, int]]) -> None: ...
+
+
+@dataclass(slots=True)
+class Replay:
+    """`clock` in seconds; `wait` may raise to end the replay, also for zero seconds. `on_progress` gets the records so far."""
+
+    sink: Sink
+    pace: Pace
+    clock: Callable[[], float]
+    wait: Callable[[float], None]
+    on_progress: Callable[[int], None] = lambda _: None
+    most_records: int = TRANSACTION_RECORDS
+    records: int = 0
+    _moves: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+
+    def run(self, runs: Iterable[Run], starts: Mapping[TopicPartition, int]) -> None:
+        """Send all runs, in their order; `starts` is where each partition continues. What is not committed at an error is lost."""
+        positions = dict(starts)
+        is_paced = self.pace.rate is not None or self.pace.speed is not None
+        seconds = PACED_TRANSACTION_S if is_paced else TRANSACTION_S
+        began, count = self.clock(), 0
+        for run in runs:
+            pause = self.pace.wait(run.timestamps[0], self.clock()) if run.offsets else 0.0
+            if pause >= _LONG_WAIT_S:
+                self._commit()
+                began, count = self.clock() + pause, 0
+            self.wait(pause)
+            self.sink.send(run)
+            self.pace.sent(len(run), self.clock())
+            first, _ = self._moves.get(run.partition, (positions[run.partition], 0))
+            self._moves[run.partition] = first, run.next_offset
+            positions[run.partition] = run.next_offset
+            self.records, count = self.records + len(run), count + len(run)
+            if count >= self.most_records or self.clock() - began >= seconds:
+                self._commit()
+                began, count = self.clock(), 0
+        self._commit()
+
+    def _commit(self) -> None:
+        if self._moves:
+            self.sink.commit(self._moves)
+            self._moves = {}
+            self.on_progress(self.records)
+
+
+class Target:
+    """The topics of a cluster as a sink. `counts` is how many partitions each target topic has.
+
+    The producer passes each acknowledged batch to `note`. Positions are committed in the producer's transaction, or without
+    one by `commit_offsets`.
+    """
+
+    def __init__(
+        self,
+        settings: ReplaySettings,
+        counts: Mapping[str, int],
+        log: ReplayLog,
+        commit_offsets: CommitOffsets | None,
+        timeout_s: float,
+    ) -> None:
+        self._settings, self._counts, self._log = settings, counts, log
+        self._commit_offsets, self._timeout_s = commit_offsets, timeout_s
+        self._sources = {target: source for source, target in settings.targets.items()}
+        self._acknowledged: list[Batch] = []
+        self._is_open = False
+        self.producer: CountingProducer
+
+    def note(self, batch: Batch) -> None:
+        """On the thread of the client."""
+        self._acknowledged.append(batch)
+
+    def send(self, run: Run) -> None:
+        self._begin()
+        topic = self._settings.targets[run.partition.topic]
+        number = None if self._settings.by_key else run.partition.partition
+        send = self.producer.send_archived
+        for offset, time, key, value, headers in zip(
+            run.offsets, self._times(run), run.keys, run.values, run.headers, strict=True
+        ):
+            send(topic, number, time, key, value, headers, offset)
+
+    def commit(self, moves: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        self._begin()
+        self.producer.flush()
+        self._log.append(Committed(dict(moves), self._stretches()))
+        groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
+        for source, (_, end) in moves.items():
+            place = place_of(self._settings, source, self._counts[self._settings.targets[source.topic]])
+            groups.setdefault(place.group, {})[place.partition] = OffsetAndMetadata(end, metadata=f"next of {source}")
+        for group, offsets in groups.items():
+            if self._commit_offsets is None:
+                self.producer.producer.send_offsets_to_transaction(offsets, group, self._timeout_s)
+            else:
+                self._commit_offsets(group, offsets)
+        if self._commit_offsets is None:
+            self.producer.commit_transaction(self._timeout_s)
+            self._is_open = False
+
+    def abort(self) -> None:
+        """End the open transaction, if there is one."""
+        if self._is_open:
+            self._is_open = False
+            self.producer.abort_transaction(self._timeout_s)
+
+    def _begin(self) -> None:
+        if self._commit_offsets is None and not self._is_open:
+            self.producer.begin_transaction()
+            self._is_open = True
+
+    def _times(self, run: Run) -> list[int] | list[None]:
+        if self._settings.is_now:
+            return [None] * len(run)
+        shift = self._settings.shift_ms
+        if not shift:
+            return run.timestamps
+        times = [time if time == NO_TIMESTAMP else time + shift for time in run.timestamps]
+        if min(times) < NO_TIMESTAMP or (min(times) == NO_TIMESTAMP and NO_TIMESTAMP not in run.timestamps):
+            raise BadValue(f"{run.partition}: a record would be from before 1970 with this shift of its time")
+        return times
+
+    def _stretches(self) -> dict[TopicPartition, list[Stretch]]:
+        """Of the batches since the last call. By key, a target partition has records of several ones: no map keeps that."""
+        batches, self._acknowledged = self._acknowledged, []
+        found: dict[TopicPartition, list[Stretch]] = {}
+        if self._settings.by_key:
+            return found
+        for batch in batches:
+            if batch.base_offset >= 0 and batch.tags:
+                source = TopicPartition(self._sources[batch.partition.topic], batch.partition.partition)
+                found.setdefault(source, []).extend(stretches([offset for offset, _ in batch.tags], batch.base_offset))
+        return found

@@ -1,0 +1,50 @@
+"""What a replay does, and its id: the same settings continue the same replay."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.replay.records import RecordFilter
+
+PREFIX = "kgctl-replay-"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """`targets` maps topics of the archive to those that are written.
+
+    `shift_ms` is added to each timestamp; with `is_now`, records get the time at which they are sent. Without
+    `in_transactions`, records are written at least once. `id` is the transactional id and the group of the positions.
+    """
+
+    id: str
+    targets: Mapping[str, str]
+    chosen: RecordFilter = field(default_factory=RecordFilter)
+    by_key: bool = False
+    shift_ms: int = 0
+    is_now: bool = False
+    in_transactions: bool = True
+
+
+def id_of(texts: Mapping[str, object]) -> str:
+    """An id that depends on these values alone, which JSON can hold."""
+    return PREFIX + hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the position of an archived partition is committed: a group, and a partition that the target has."""
+
+    group: str
+    partition: TopicPartition
+
+
+def place_of(settings: ReplaySettings, source: TopicPartition, count: int) -> Place:
+    """`count` is how many partitions the target has. An archive with more uses further groups: offsets name existing partitions."""
+    further, number = divmod(source.partition, count)
+    group = f"{settings.id}-{further}" if further else settings.id
+    return Place(group, TopicPartition(settings.targets[source.topic], number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.light_dataclasses import dataclass
+from kgctl.model.failure import RowError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +43,24 @@ class TableRow:
     size_bytes: int
     batches: int
     written: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """A topic of an archive on its way to `target`; `left` records are not replayed yet, before key filters.
+
+    `records` and `size_bytes` are those of the archive. Times are milliseconds since 1970, None without records.
+    """
+
+    topic: str
+    target: str
+    partitions: int
+    records: int
+    left: int
+    size_bytes: int
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+    replayed: int | None = None
+    note: str | None = None
+    status: str = "planned"
+    error: RowError | None = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, ReplayRow, TableRow
 from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
-from kgctl.render.parts import NAME, SENTENCE, STATUS
+from kgctl.render.parts import ERROR, NAME, SENTENCE, STATUS
 
 OK_TONES = {"yes": Tone.GOOD, "no": Tone.BAD}
 
@@ -72,6 +72,20 @@ PIPELINE_LAYOUTS: dict[str, Layout] = {
             Column("BYTES", "size_bytes", 10),
             Column("BATCHES", "batches", 7),
             Column("WRITTEN", "written"),
+        ),
+    ),
+    "pipeline-replay": Layout(
+        ReplayRow,
+        (
+            NAME("TOPIC", "topic", 15),
+            NAME("TARGET", "target", 15),
+            Column("PARTITIONS", "partitions", 10, rank=1),
+            Column("RECORDS", "records", 10),
+            Column("LEFT", "left", 10),
+            Column("REPLAYED", "replayed", 10, shown=Shown.IF_ANY),
+            STATUS,
+            ERROR,
+            SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
         ),
     ),
 }

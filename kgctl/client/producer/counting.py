@@ -22,7 +22,7 @@ from kgctl.client.producer.tally import Tally
 class CountingProducer:
     """After the first failure nothing more is sent, and the next call raises it.
 
-    In transactions, `tally` has what is committed. `acknowledged` hears of each batch that was acknowledged, on the thread
+    In transactions, `tally` has what is committed. `acknowledged` is called with each acknowledged batch, on the thread
     of the client. `fileno` is readable once there is a failure.
     """
 

@@ -10,6 +10,7 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.pipelines import bench as pipeline_bench
+from kgctl.commands.pipelines import replay as pipeline_replay
 from kgctl.commands.pipelines import run as pipeline_run
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
@@ -101,6 +102,7 @@ def report(ctx: typer.Context, out: Out) -> None:
     pipeline_run.report_only(out)
 
 
+pipeline_app.command("replay", epilog=pipeline_replay.EPILOG)(pipeline_replay.replay)
 pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import pyarrow as pa
 
@@ -17,6 +17,8 @@ from kgctl.pipelines.replay.records import RecordFilter, Run
 from kgctl.pipelines.tables.manifest import Damaged
 
 _PIECE_BYTES = 1 << 20
+# As Python objects records take several times their size, and all partitions are read at once.
+_MOST_ROWS = 2_000
 
 
 def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: RecordFilter) -> Iterator[Run]:
@@ -34,9 +36,10 @@ def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: R
             _check(archive, file)
         try:
             for batch in read_records(archive, partition, max(first, start), after):
-                run = chosen.of(_run(partition, batch))
-                position = run.next_offset
-                yield run
+                for place in range(0, batch.num_rows, _MOST_ROWS):
+                    run = chosen.of(_run(partition, batch.slice(place, _MOST_ROWS)))
+                    position = run.next_offset
+                    yield run
         except (OSError, pa.ArrowInvalid) as error:
             raise Damaged(f"{archive.folder}: a file of {partition} cannot be read ({error})") from error
     if position < end:
@@ -65,7 +68,7 @@ def _headers(column: pa.ListArray) -> list[Headers]:
     places = column.offsets.to_pylist()
     return [
         tuple(zip(names[start:end], values[start:end], strict=True)) if start < end else ()
-        for start, end in zip(places, places[1:], strict=False)
+        for start, end in pairwise(places)
     ]
 
 

@@ -145,7 +145,7 @@ class Target:
         if not shift:
             return run.timestamps
         times = [time if time == NO_TIMESTAMP else time + shift for time in run.timestamps]
-        if min(times) < NO_TIMESTAMP or (min(times) == NO_TIMESTAMP and NO_TIMESTAMP not in run.timestamps):
+        if any(time < 0 and old != NO_TIMESTAMP for time, old in zip(times, run.timestamps, strict=True)):
             raise BadValue(f"{run.partition}: a record would be from before 1970 with this shift of its time")
         return times
 

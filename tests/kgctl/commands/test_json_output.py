@@ -141,6 +141,8 @@ ELSEWHERE = {
     "local-broker",
     "pipeline-doctor",
     "pipeline-status",
+    # See pipelines/replay/test_replays.py.
+    "pipeline-replay",
     # The summary of a large plan is a table only; programs get each partition.
     "offset-reset-summary",
     # See test_plans_and_undo.py.

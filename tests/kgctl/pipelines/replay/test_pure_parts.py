@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -154,7 +155,7 @@ def test_each_offset_leads_to_the_first_replayed_record_at_or_after_it(
         pairs.append((source, target))
     cuts = sorted({0, len(pairs), *(sum(batches[: n + 1]) for n in range(len(batches)))})
     parts = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in itertools.pairwise(cuts):
         some, place = pairs[start:end], 0
         while place < len(some):
             last = place

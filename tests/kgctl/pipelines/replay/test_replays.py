@@ -1,0 +1,230 @@
+"""`kgctl pipeline replay` on a cluster: what arrives is what the archive has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgctl.model.topic_partition import TopicPartition
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from tests.kgctl.pipelines.replay.reading_back import contents, of_rows, records
+
+DAY_MS = 86_400_000
+blobs = st.none() | st.binary(max_size=40)
+headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=4), blobs), max_size=4).map(tuple)
+
+
+@st.composite
+def partitions_of_rows(draw: st.DrawFn) -> list[list[Row]]:
+    """Partitions with gaps between offsets, times of several days that go back and forth, and some without a time."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        rows, offset = [], 0
+        for _ in range(draw(st.integers(0, 25))):
+            offset += draw(st.sampled_from([1, 1, 1, 2, 9]))
+            moment = draw(st.sampled_from([-1, 0]) | st.integers(NOON_MS - DAY_MS, NOON_MS + DAY_MS))
+            rows.append(Row(offset, draw(blobs), draw(blobs), moment, draw(headers)))
+        found.append(rows)
+    return found
+
+
+@pytest.fixture
+def target(cluster: Cluster) -> Kgctl:
+    return Kgctl(cluster.bootstrap_servers)
+
+
+def archived(folder: Path, partitions: Sequence[Sequence[Row]], start: int = 0) -> None:
+    rows = {TopicPartition("orders", number): some for number, some in enumerate(partitions)}
+    ranges = {key: (start, some[-1].offset + 3 if some else start) for key, some in rows.items()}
+    # Without a limit, the target would delete records with old times.
+    topic = facts("orders", len(partitions), configs={"retention.ms": "-1"})
+    add(folder, rows, ranges, topics=[topic])
+
+
+def replay(kgctl: Kgctl, folder: Path, *arguments: object) -> str:
+    done = kgctl("pipeline", "replay", folder, "--create", "--execute", "--no-journal", *arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(partitions=partitions_of_rows(), codec=st.sampled_from(["none", "gzip", "snappy", "lz4", "zstd"]))
+def test_what_arrives_is_equal_byte_by_byte_and_in_the_same_order(
+    target: Kgctl, tmp_path_factory: pytest.TempPathFactory, partitions: list[list[Row]], codec: str
+) -> None:
+    folder, topic = tmp_path_factory.mktemp("archive"), fresh("copy")
+    archived(folder, partitions)
+    replay(target, folder, "--to", topic, "--compression", codec)
+    assert target.bootstrap
+    assert contents(target.bootstrap, topic, len(partitions)) == {
+        number: of_rows(rows) for number, rows in enumerate(partitions)
+    }
+
+
+def orders(count: int, first: int = 0) -> list[Row]:
+    return [Row(n, b"k%d" % (n % 5), b"v%d" % n, NOON_MS + 1000 * n) for n in range(first, first + count)]
+
+
+def test_a_plan_changes_nothing_and_says_what_is_missing(target: Kgctl, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(5), orders(7)])
+    topic = fresh("copy")
+    refused = target("pipeline", "replay", tmp_path, "--to", topic)
+    assert refused.exit_code == 5
+    assert "does not exist: add --create" in refused.stderr
+    planned = target("pipeline", "replay", tmp_path, "--to", topic, "--create")
+    assert planned.exit_code == 0
+    assert "Dry run: nothing was changed. Add --execute to apply the plan." in planned.stderr
+    assert "will be created with 2 partitions" in " ".join(planned.stdout.split())
+    assert target("topics", "describe", topic).exit_code == 5
+    assert not (tmp_path / "_replays").exists()
+    (row,) = target.rows("pipeline", "replay", tmp_path, "--to", topic, "--create")
+    assert (row["topic"], row["target"], row["records"], row["left"], row["status"]) == (
+        "orders",
+        topic,
+        12,
+        12,
+        "planned",
+    )
+    assert target("topics", "create", topic, "--partitions", 1).exit_code == 0
+    narrow = target("pipeline", "replay", tmp_path, "--to", topic, "--execute")
+    assert narrow.exit_code == 6
+    assert f"topic '{topic}' has 1 partition, the archive has 2: add --partitions by-key, or" in narrow.stderr
+    assert "Nothing was changed." in narrow.stderr
+
+
+def test_the_target_gets_the_facts_of_the_archive(target: Kgctl, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(1)] * 3)
+    topic = fresh("copy")
+    replay(target, tmp_path, "--to", topic)
+    assert len(target.rows("topics", "describe", topic)) == 3
+    assert ("retention.ms", "-1") in {
+        (row["config"], row["value"]) for row in target.rows("topics", "describe", topic, "--configs")
+    }
+
+
+def test_the_same_command_again_writes_only_what_is_new(target: Kgctl, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(30)])
+    topic = fresh("copy")
+    for _ in range(2):
+        replay(target, tmp_path, "--to", topic)
+    add(tmp_path, {TopicPartition("orders", 0): orders(10, first=40)}, {TopicPartition("orders", 0): (32, 60)})
+    replay(target, tmp_path, "--to", topic)
+    assert target.bootstrap
+    assert contents(target.bootstrap, topic, 1)[0] == of_rows([*orders(30), *orders(10, first=40)])
+    replay(target, tmp_path, "--to", topic, "--restart")
+    replay(target, tmp_path, "--to", topic, "--id", "another")
+    assert contents(target.bootstrap, topic, 1)[0] == 3 * of_rows([*orders(30), *orders(10, first=40)])
+
+
+def test_a_replay_whose_positions_are_gone_does_not_begin_again_by_itself(target: Kgctl, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(3)])
+    topic = fresh("copy")
+    replay(target, tmp_path, "--to", topic)
+    (found,) = (tmp_path / "_replays").iterdir()
+    assert target("groups", "delete", found.name, "--execute", "--no-journal").exit_code == 0
+    refused = target("pipeline", "replay", tmp_path, "--to", topic, "--execute")
+    assert refused.exit_code == 6
+    assert "--restart begins again, which writes records again that are still there" in refused.stderr
+    assert target.bootstrap
+    assert len(contents(target.bootstrap, topic, 1)[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (["--key", "k1", "--key", "k3"], lambda row: row.key in (b"k1", b"k3")),
+        (["--key-match", "k[12]"], lambda row: row.key in (b"k1", b"k2")),
+        (["--from", "2026-01-31T12:00:05Z"], lambda row: row.offset >= 5),
+        (["--until", "2026-01-31T12:00:05Z"], lambda row: row.offset < 5),
+    ],
+)
+def test_filters_choose_records(our_cluster: Cluster, tmp_path: Path, options: list[str], kept: object) -> None:
+    archived(tmp_path, [orders(12)])
+    kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("copy")
+    replay(kgctl, tmp_path, "--to", topic, *options)
+    assert callable(kept)
+    expected = [row for row in orders(12) if kept(row)]
+    assert contents(our_cluster.bootstrap_servers, topic, 1)[0] == of_rows(expected)
+    assert "is replayed already" in kgctl("pipeline", "replay", tmp_path, "--to", topic, *options).stdout
+
+
+def test_by_key_each_key_is_in_one_partition_in_its_order(our_cluster: Cluster, tmp_path: Path) -> None:
+    """Also if the archive has more partitions than the target."""
+    archived(tmp_path, [orders(20), orders(20), [], orders(20)])
+    kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("copy")
+    assert kgctl("topics", "create", topic, "--partitions", 2).exit_code == 0
+    for _ in range(2):
+        replay(kgctl, tmp_path, "--to", topic, "--partitions", "by-key", "--rate", "1m/s")
+    found = contents(our_cluster.bootstrap_servers, topic, 2)
+    assert sorted(found[0] + found[1], key=repr) == sorted(3 * of_rows(orders(20)), key=repr)
+    assert not {one[0] for one in found[0]} & {one[0] for one in found[1]}
+    for some in found.values():
+        assert some
+        assert [one[3] for one in some] == sorted(one[3] for one in some)
+
+
+def test_times_are_shifted_or_new(our_cluster: Cluster, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(3)])
+    kgctl, topic, bootstrap = Kgctl(our_cluster.bootstrap_servers), fresh("copy"), our_cluster.bootstrap_servers
+    before = int(time.time() * 1000)
+    replay(kgctl, tmp_path, "--to", topic, "--shift-time", "-1d")
+    replay(kgctl, tmp_path, "--to", topic, "--now")
+    times = [one.timestamp_ms for one in records(bootstrap, topic, 1)[0]]
+    assert times[:3] == [NOON_MS + 1000 * n - DAY_MS for n in range(3)]
+    assert all(before <= time_ms <= time.time() * 1000 for time_ms in times[3:])
+    early = kgctl("pipeline", "replay", tmp_path, "--to", topic, "--shift-time", "-60000d", "--execute")
+    assert early.exit_code == 2
+    assert "would be from before 1970" in early.stderr
+
+
+def test_several_topics_go_under_their_own_or_new_names(our_cluster: Cluster, tmp_path: Path) -> None:
+    names = [fresh("a"), fresh("b")]
+    for name in names:
+        key = TopicPartition(name, 0)
+        add(tmp_path, {key: orders(4)}, {key: (0, 4)}, topics=[facts(name, configs={"retention.ms": "-1"})])
+    kgctl, bootstrap = Kgctl(our_cluster.bootstrap_servers), our_cluster.bootstrap_servers
+    replay(kgctl, tmp_path, "--all-topics")
+    replay(kgctl, tmp_path, "--topic", names[0], "--topic", f"{names[1]}={names[1]}-new")
+    assert contents(bootstrap, names[0], 1)[0] == 2 * of_rows(orders(4))
+    assert contents(bootstrap, names[1], 1)[0] == contents(bootstrap, f"{names[1]}-new", 1)[0] == of_rows(orders(4))
+
+
+def test_a_damaged_file_stops_the_replay_and_names_the_file(our_cluster: Cluster, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(3)])
+    (file,) = tmp_path.glob("records/**/*.parquet")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    done = Kgctl(our_cluster.bootstrap_servers)(
+        "pipeline", "replay", tmp_path, "--to", fresh("copy"), "--create", "--execute", "--no-journal"
+    )
+    assert done.exit_code == 1
+    assert f"Error: {file}: the checksum is not that of the manifest" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give --to TOPIC, --topic or --all-topics."),
+        (["--all-topics", "--to", "x"], "Give one of them."),
+        (["--topic", "orders="], "'orders=' names no topic."),
+        (["--to", "x", "--topic", "orders", "--topic", "other"], "--to names one topic"),
+        (["--to", "x", "--rate", "fast"], "'fast' is not a number of records per second"),
+        (["--to", "x", "--speed", "0"], "'0' is not a speed"),
+        (["--to", "x", "--shift-time", "soon"], "'soon' is not a duration"),
+        (["--to", "x", "--key-match", "("], "is not a regular expression"),
+        (["--to", "x", "--from", "yesterday"], "'yesterday' is not a time"),
+        (["--to", "x", "--partitions", "none"], "'none' is not one of same, by-key."),
+        (["--to", "x", "--now", "--shift-time", "1d"], "Give one of them."),
+    ],
+)
+def test_wrong_usage_is_explained(our_cluster: Cluster, tmp_path: Path, arguments: list[str], message: str) -> None:
+    archived(tmp_path, [orders(1)])
+    done = Kgctl(our_cluster.bootstrap_servers)("pipeline", "replay", tmp_path, *arguments)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
 from kgctl.pipelines.schemas.model import Table
-from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
-from kgctl.pipelines.schemas.topics import COMPACTION, COMPACTION_KEYS, LOG_AGES, RETENTION
+from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgctl.pipelines.schemas.topics import (
+    COMPACTION,
+    COMPACTION_KEYS,
+    HOLDS,
+    LOG_AGES,
+    PRODUCERS,
+    RETENTION,
+    TRANSACTIONS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,28 @@ JOBS = {
             function="kgctl.pipelines.jobs.compaction:run",
             samples="the records of compacted topics",
             is_rare=True,
+        ),
+        Job(
+            "transactions",
+            "lists every transaction that ended: outcome, duration, partitions",
+            "A stateful stream of __transaction_state. The topic is compacted: of the transactions before the first run, only the "
+            "last one of each transactional id is left, without partitions. A cluster where no producer has used transactions "
+            "has no such topic yet; the job then reads nothing.",
+            writes=(TRANSACTIONS,),
+            function="kgctl.pipelines.jobs.transactions:start",
+            topics=(TRANSACTIONS_TOPIC,),
+        ),
+        Job(
+            "producers",
+            "measures each transactional id, and lists the partitions where an open transaction holds back readers",
+            "Counts the transactions of each id, and asks the coordinators for its state. f_hold has a row for each partition "
+            "whose last stable offset is below its end, of all topics or of those that match --topics: whose transaction it is, "
+            "and since when. Each run adds a measurement. Needs DESCRIBE on transactional ids: one that may not be seen looks "
+            "hanging.",
+            writes=(PRODUCERS, HOLDS),
+            function="kgctl.pipelines.jobs.producers:run",
+            tables=(TRANSACTIONS,),
+            samples="open transactions and last stable offsets",
         ),
     )
 }

@@ -66,6 +66,10 @@ WORDS = tuple(health for health in ATTENTION if health is not None)
 FAULTS = frozenset(WORDS[: WORDS.index(Health.REBALANCING)])
 """The words for groups that need somebody. A rebalance ends by itself."""
 
+EVALUATED = (Health.STOPPED, Health.STALLED, Health.REWOUND, Health.LAGGING, Health.UNKNOWN, Health.OK)
+"""The words of an evaluation of commits, worst first. UNKNOWN comes late: the partitions of a deleted topic stay unknown, and
+must neither lead a report nor hide a fault."""
+
 NO_VERDICT = "-"
 _RANKS = {health: rank for rank, health in enumerate(ATTENTION)}
 

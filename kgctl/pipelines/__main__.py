@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID
@@ -23,6 +24,9 @@ from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
 from kgctl.pipelines.tables.manifest import held_by_one_run
+
+if TYPE_CHECKING:
+    from kgctl.pipelines.results.delivery import Delivery
 
 _STOP_TIMEOUT_S = 20.0
 
@@ -70,17 +74,21 @@ def _end_with_parent(stop: threading.Event) -> None:
 
 def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     out = Path(settings.out)
+    delivery: Delivery | None = None
     if settings.jobs:
         with held_by_one_run(out):
-            _run(settings, emit, stop)
+            delivery = _run(settings, emit, stop)
     if settings.report:
         from kgctl.pipelines.report import build
 
         emit(Progress("job", job="report"))
         emit(Progress("done", str(build(out).html), job="report"))
+    if delivery is not None:
+        delivery.conclude()
 
 
-def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
+def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> Delivery:
+    """Run all jobs, and deliver verdicts to the sinks."""
     check_secured(settings)
     topics, cluster_id = _check_cluster(settings)
     jobs = in_order(settings.jobs)
@@ -93,9 +101,11 @@ def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     began = time.monotonic()
     from kgctl.pipelines.jobs.context import RunContext
     from kgctl.pipelines.jobs.loop import run_jobs
+    from kgctl.pipelines.results.delivery import Delivery
     from kgctl.pipelines.spark.connector_jars import needed_jars
     from kgctl.pipelines.spark.session import open_session
 
+    delivery = Delivery(settings, cluster_id, emit, stop)
     jars = needed_jars(settings) if settings.source == "kafka" else ()
     with (
         secured_options(settings) as options,
@@ -104,7 +114,8 @@ def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
         # Spark has installed its own handler, which would end a job anywhere.
         _stop_on_signals(stop)
         emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
-        run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop, options))
+        run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop, options, after_round=delivery.after_round))
+    return delivery
 
 
 def _check_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:

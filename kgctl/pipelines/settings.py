@@ -19,6 +19,8 @@ class RunSettings:
 
     `topics` is a regular expression for whole names of topics, for the jobs about topics; None leaves the choice to the job.
     `connection_properties` are those that `bootstrap` leaves out, secrets included. `read_only`: commit no positions.
+    `sinks` are as the command line has them, but complete: URLs, not files with URLs. `repeat_s`: after how many seconds a
+    sink gets a fault again. `fail_on`: the status that makes the run fail.
     """
 
     jobs: tuple[str, ...]
@@ -42,6 +44,10 @@ class RunSettings:
     timeout_s: float = 30.0
     log_file: str = ""
     read_only: bool = False
+    sinks: tuple[str, ...] = field(default=(), repr=False)
+    webhook_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    repeat_s: float = 4 * 3600.0
+    fail_on: str | None = None
     connection_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
@@ -73,7 +79,8 @@ class RunSettings:
 
 def from_json(text: str) -> RunSettings:
     fields = json.loads(text)
-    for name in ("conf", "source_options", "connection_properties"):
+    for name in ("conf", "source_options", "webhook_headers", "connection_properties"):
         fields[name] = tuple((key, value) for key, value in fields[name])
-    fields["jobs"] = tuple(fields["jobs"])
+    for name in ("jobs", "sinks"):
+        fields[name] = tuple(fields[name])
     return RunSettings(**fields)

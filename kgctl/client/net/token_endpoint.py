@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import ssl
@@ -11,10 +10,10 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from http.client import HTTPException
-from threading import Timer
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
+from kgctl.client.net.bounded_http import bounded_opener
 from kgctl.client.net.errors import AuthenticationFailed, KgctlError, TlsFailed
 from kgctl.client.net.security import ClientCredentials
 from kgctl.client.net.steps import Endpoint
@@ -25,68 +24,10 @@ _MAX_BYTES = 1 << 20
 _TIMEOUT = 10.0
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the secret to another place."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-class _Cut:
-    """Ends a connection at a deadline: the time limit of a socket starts again with each byte that arrives."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._timers: list[Timer] = []
-
-    def __enter__(self) -> _Cut:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for timer in self._timers:
-            timer.cancel()
-
-    def watch(self, connection: Any) -> Any:
-        """A connection of http.client that is not open yet."""
-        connect = connection.connect
-
-        def connect_and_watch() -> None:
-            connect()
-            timer = Timer(max(0.0, self._deadline - time.monotonic()), _end, [connection.sock])
-            timer.daemon = True
-            timer.start()
-            self._timers.append(timer)
-
-        connection.connect = connect_and_watch
-        return connection
-
-
-def _end(connected: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        # Not the method of an SSL socket, which another thread is reading.
-        socket.socket.shutdown(connected, socket.SHUT_RDWR)
-
-
-class _Watched(urllib.request.AbstractHTTPHandler):
-    cut: _Cut
-
-    def do_open(self, http_class: Any, req: Any, **arguments: Any) -> Any:
-        return super().do_open(lambda *args, **more: self.cut.watch(http_class(*args, **more)), req, **arguments)
-
-
-class _Http(_Watched, urllib.request.HTTPHandler): ...
-
-
-class _Https(_Watched, urllib.request.HTTPSHandler): ...
-
-
 def request_token(source: ClientCredentials, deadline: float) -> dict[str, Any]:
     """The JSON document of the endpoint. Retries a failure of the server a few times. Raises AuthenticationFailed or TlsFailed."""
     tls = TlsClient(source.tls)
-    http, https = _Http(), _Https(context=tls.context)
-    opener = urllib.request.build_opener(http, https, _NoRedirects)
-    with _Cut(deadline) as http.cut:
-        https.cut = http.cut
+    with bounded_opener(tls.context, deadline) as opener:
         return _try(source, tls, opener, deadline)
 
 

@@ -11,15 +11,17 @@ from typing import Annotated
 import typer
 
 from broker.secret_names import is_secret
-from kgctl.client.net.errors import Precondition
-from kgctl.commands.shared.effects import reads
+from kgctl.client.net.errors import BadValue, Precondition
+from kgctl.commands.shared.effects import check_change, decides_itself
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.patterns import parsed
 from kgctl.commands.shared.settings import settings
-from kgctl.commands.shared.times import parse_datetime
+from kgctl.commands.shared.times import parse_datetime, parse_duration
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.results.tables import statuses_of, verdict_tables
+from kgctl.pipelines.results.targets import FORMS, Target, parse_target, read_headers
 from kgctl.pipelines.runner import RunFailed
 from kgctl.pipelines.runner import run as run_pipeline
 from kgctl.pipelines.settings import SOURCES, RunSettings
@@ -28,9 +30,11 @@ from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 
 LOG_NAME = "spark.log"
+LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
-    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 5 no group has committed yet, 6 the folder "
+    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 3 a verdict is as bad as --fail-on, or worse, "
+    "4 a sink failed (the tables are complete), 5 no group has committed yet, 6 the folder "
     "holds another cluster's tables or another run is writing to it, 7 the cluster cannot be reached, 130 interrupted. "
     "To resume a run that failed, start it again."
 )
@@ -40,12 +44,13 @@ EPILOG = (
     + examples(
         "kgctl pipeline run decode lag evaluate rebalances --out facts --report",
         "kgctl pipeline run decode lag --out facts --follow --trigger 30",
+        "kgctl pipeline run decode evaluate --out facts --fail-on stalled",
         "kgctl pipeline run decode --out facts --master spark://host:7077",
     )
 )
 
 
-@reads
+@decides_itself
 def run(
     ctx: typer.Context,
     jobs: Annotated[list[str], typer.Argument(metavar="JOB...", show_default=False, help=JOB_HELP)],
@@ -114,11 +119,37 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="For little data: the JVM starts faster but runs slower.")
     ] = False,
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sink",
+            metavar="KIND:WHERE",
+            help=f"Where verdicts go: {', '.join(FORMS)}; repeatable.",
+        ),
+    ] = None,
+    webhook_headers: Annotated[
+        Path | None,
+        typer.Option(
+            "--webhook-headers", metavar="FILE", help="HTTP headers for webhooks, one `Name: value` per line."
+        ),
+    ] = None,
+    repeat: Annotated[
+        str, typer.Option("--repeat", metavar="DURATION", help="When topics and webhooks get the same fault again.")
+    ] = "4h",
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", metavar="STATUS", help=f"Exit with 3 if a group is as bad or worse: {', '.join(LIMITS)}."
+        ),
+    ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
 ) -> None:
     """Run jobs one after another in one Spark session.
 
     They write Parquet tables to DIR, which other programs can read at any time.
+
+    A verdict is the health of a group: that of its worst partition. Topics and webhooks get it when it changes, and a fault
+    again after --repeat. A Prometheus file has all groups after each evaluation.
     """
     if once and follow:
         raise typer.BadParameter("Give --once or --follow, not both.", param_hint="'--once', '--follow'")
@@ -128,6 +159,18 @@ def run(
         )
     chosen = in_order(known_job(name).name for name in jobs)
     _check_inputs(chosen, out)
+    targets = [_target(text) for text in sink or ()]
+    names = [job.name for job in chosen]
+    if fail_on is not None and follow:
+        raise typer.BadParameter("A run with --follow does not end; use --sink instead.", param_hint="'--fail-on'")
+    for option_name, is_given in (("--sink", targets), ("--fail-on", fail_on)):
+        if is_given and not verdict_tables(names):
+            raise typer.BadParameter(
+                f"None of these jobs judges groups: add {_judges()}.", param_hint=f"'{option_name}'"
+            )
+    changed = [target.where for target in targets if target.kind == "kafka"]
+    if changed:
+        check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
     connection = settings(ctx).portable_connection()
     run_settings = RunSettings(
         jobs=tuple(job.name for job in chosen),
@@ -151,6 +194,10 @@ def run(
         timeout_s=connection.timeout,
         log_file=str(out.absolute() / LOG_NAME),
         read_only=settings(ctx).target().is_read_only,
+        sinks=tuple(f"{target.kind}:{target.where}" for target in targets),
+        webhook_headers=_headers(webhook_headers, targets),
+        repeat_s=parse_duration(repeat, "--repeat") / 1000,
+        fail_on=None if fail_on is None else _one_of(fail_on.upper(), LIMITS, "--fail-on"),
         connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
     _finish(run_settings, json_lines)
@@ -201,6 +248,26 @@ def _check_inputs(jobs: list[Job], out: Path) -> None:
                 raise Precondition(
                     f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
                 )
+
+
+def _target(text: str) -> Target:
+    try:
+        return parse_target(text)
+    except BadValue as error:
+        raise typer.BadParameter(f"{error}.", param_hint="'--sink'") from None
+
+
+def _headers(path: Path | None, targets: list[Target]) -> tuple[tuple[str, str], ...]:
+    if path is None:
+        return ()
+    try:
+        return read_headers(path, targets)
+    except BadValue as error:
+        raise typer.BadParameter(f"{error}.", param_hint="'--webhook-headers'") from None
+
+
+def _judges() -> str:
+    return " or ".join(job.name for job in JOBS.values() if verdict_tables([job.name]))
 
 
 def _one_of(value: str, known: tuple[str, ...], option: str) -> str:

@@ -25,7 +25,8 @@ DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
 class RunContext:
     """`topics` are the cluster's internal topics that jobs can read; `stop` is set when the user ends the run.
 
-    `connection_options` are what a secured cluster adds to the options of a source.
+    `connection_options` are what a secured cluster adds to the options of a source. `after_round` is called when all batch
+    jobs have run: once, or with --follow after each round.
     """
 
     spark: SparkSession
@@ -35,6 +36,7 @@ class RunContext:
     emit: Callable[[Progress], None]
     stop: threading.Event
     connection_options: Mapping[str, str] = field(default_factory=dict)
+    after_round: Callable[[], None] = lambda: None
 
     def topic_of(self, job: Job) -> str:
         """The topic that a stream reads on this cluster."""

@@ -40,6 +40,7 @@ def run_jobs(run: RunContext) -> None:
             _run_batch(run, job)
         elif _has_topic(run, job):
             _read_to_end(run, job)
+    run.after_round()
 
 
 def _read_to_end(run: RunContext, job: Job) -> None:
@@ -100,6 +101,7 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
                 for job in jobs:
                     if not job.is_stream and (is_rare_due or not job.is_rare):
                         _run_batch(run, job)
+                run.after_round()
                 due = time.monotonic() + run.settings.trigger_s
                 if is_rare_due:
                     rare_due = time.monotonic() + run.settings.scan_every_s

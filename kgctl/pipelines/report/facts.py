@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kgctl.model.health import Health
+from kgctl.model.health import EVALUATED, Health
 from kgctl.pipelines.report.lag_facts import lag_facts
 from kgctl.pipelines.report.rows import (
     Facts,
@@ -27,9 +27,7 @@ from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.manifest import TableFolder
 
-# Worst first. UNKNOWN comes late: the partitions of a deleted topic stay unknown, and must not lead every report.
-STATUSES = (Health.STOPPED, Health.STALLED, Health.REWOUND, Health.LAGGING, Health.UNKNOWN, Health.OK)
-RANKS = {str(status): rank for rank, status in enumerate(STATUSES)}
+RANKS = {str(status): rank for rank, status in enumerate(EVALUATED)}
 MAX_PARTITIONS = 20
 MAX_REBALANCES = 2_000
 MAX_BUSIEST = 20
@@ -103,15 +101,15 @@ def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None])
         unhealthy_of[group] += status != Health.OK
     worst = min(worst_of, key=lambda group: (worst_of[group], -lag_of[group], -unhealthy_of[group], group))
     worst_partitions = _worst_partitions(last_rows.filter(pc.not_equal(last_rows["status"], str(Health.OK))), lag_ms)
-    groups_by_status = Counter(STATUSES[rank] for rank in worst_of.values())
+    groups_by_status = Counter(EVALUATED[rank] for rank in worst_of.values())
     return HealthSummary(
         at_ms=last,
         groups=len(worst_of),
         healthy=groups_by_status[Health.OK],
-        counts=tuple(HealthCount(status, by_status[status], groups_by_status[status]) for status in STATUSES),
+        counts=tuple(HealthCount(status, by_status[status], groups_by_status[status]) for status in EVALUATED),
         worst=None
-        if STATUSES[worst_of[worst]] == Health.OK
-        else WorstGroup(worst, STATUSES[worst_of[worst]], unhealthy_of[worst], partitions[worst], lag_of[worst]),
+        if EVALUATED[worst_of[worst]] == Health.OK
+        else WorstGroup(worst, EVALUATED[worst_of[worst]], unhealthy_of[worst], partitions[worst], lag_of[worst]),
         worst_partitions=worst_partitions,
         more_unhealthy=sum(unhealthy_of.values()) - len(worst_partitions),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgctl.model.health import EVALUATED
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 
@@ -134,6 +135,7 @@ HEALTH = Table(
         Column("reasons", "array<string>", "why, in words"),
     ),
     day_of="at",
+    verdicts=tuple(map(str, EVALUATED)),
 )
 
 REBALANCES = Table(

@@ -42,6 +42,9 @@ class Table:
 
     `version` grows with each change of the columns; `changes` lists those that rename or retype one. An older kgctl
     refuses files of a newer version.
+
+    A table with `verdicts` judges groups: the column `status` has one of these words, worst first, and each evaluation covers
+    all groups at one time, the column `at`.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Table:
     day_of: str
     version: int = 1
     changes: tuple[Change, ...] = ()
+    verdicts: tuple[str, ...] = ()
 
     @property
     def ddl(self) -> str:

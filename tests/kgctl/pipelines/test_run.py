@@ -55,13 +55,23 @@ def kgctl() -> Iterator[Kgctl]:
 
 @pytest.fixture(scope="module")
 def out(kgctl: Kgctl, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a first run of all jobs wrote, with the report. Spark starts the default way."""
+    """What a first run of all jobs wrote, with the report; a group is worse than it allows. Spark starts the default way."""
     folder = tmp_path_factory.mktemp("pipelines") / "out"
+    assert kgctl("topics", "create", "verdicts").exit_code == 0
+    sinks = (
+        "--sink",
+        "kafka:verdicts",
+        "--sink",
+        f"prometheus:{folder.parent / 'groups.prom'}",
+        "--fail-on",
+        "stalled",
+    )
     environment = {name: value for name, value in os.environ.items() if name != fast_start.VARIABLE}
-    done = run(kgctl, folder, *JOBS, "--once", "--step", "1", "--report", "--json", env=environment)
-    assert done.returncode == 0, done.stderr
+    done = run(kgctl, folder, *JOBS, "--once", "--step", "1", "--report", "--json", *sinks, env=environment)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr == "Error: 1 group is STALLED or worse: readers STOPPED (1 of 2 partitions, lag 60)\n"
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["job"] for line in lines if line["kind"] == "done"] == [*JOBS, "report"]
+    assert [line["job"] for line in lines if line["kind"] == "done"] == [*JOBS, "sinks", "sinks", "report"]
     return folder
 
 
@@ -90,6 +100,16 @@ def test_every_partition_of_a_group_has_a_health(out: Path) -> None:
     health = {(row["group"], row["part"]): row["status"] for row in rows(out, "health")}
     assert health.keys() == {("readers", 0), ("readers", 1), ("others", 1)}
     assert health["readers", 1] == health["others", 1] == "OK"
+
+
+def test_the_sinks_have_the_verdict_about_every_group(out: Path, kgctl: Kgctl) -> None:
+    consumed = kgctl("consume", "verdicts", "--from-beginning", "--until-end", "--json")
+    records = [json.loads(line) for line in consumed.stdout.splitlines()]
+    assert {(one["key"], json.loads(one["value"])["status"]) for one in records} == {
+        ("readers", "STOPPED"),
+        ("others", "OK"),
+    }
+    assert 'group="readers",status="STOPPED"} 1.0' in (out.parent / "groups.prom").read_text()
 
 
 def test_rebalances_are_those_of_the_history(out: Path, kgctl: Kgctl) -> None:

@@ -11,6 +11,7 @@ import typer
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.pipelines import bench as pipeline_bench
 from kgctl.commands.pipelines import replay as pipeline_replay
+from kgctl.commands.pipelines import restore_groups as pipeline_restore_groups
 from kgctl.commands.pipelines import run as pipeline_run
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
@@ -47,7 +48,7 @@ def list_jobs(ctx: typer.Context) -> None:
 @shows("pipeline-columns")
 @local
 def explain(ctx: typer.Context, job: Annotated[str, typer.Argument(metavar="JOB", help=pipeline_run.JOB_HELP)]) -> None:
-    """Explain how a job works and what each column of its tables means."""
+    """Explain how a job works and what its columns mean."""
     found = pipeline_run.known_job(job)
     rows = [
         ColumnRow(table.name, column.name, column.type, column.meaning)
@@ -93,7 +94,7 @@ def status(ctx: typer.Context, out: Out) -> None:
 @pipeline_app.command(epilog=examples("kgctl pipeline report --out facts"))
 @local
 def report(ctx: typer.Context, out: Out) -> None:
-    """Write report.html and its charts from the tables in a folder.
+    """Write report.html and its charts from the tables of a run.
 
     The path of the page goes to stderr.
     """
@@ -103,6 +104,7 @@ def report(ctx: typer.Context, out: Out) -> None:
 
 
 pipeline_app.command("replay", epilog=pipeline_replay.EPILOG)(pipeline_replay.replay)
+pipeline_app.command("restore-groups", epilog=pipeline_restore_groups.EPILOG)(pipeline_restore_groups.restore_groups)
 pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
 
 

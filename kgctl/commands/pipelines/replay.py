@@ -57,8 +57,7 @@ from kgctl.pipelines.archive.manifest import Archive, read_archive
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.replay.log import FOLDER, keep_settings, kept_settings
 from kgctl.pipelines.replay.plan import plan_rows
-from kgctl.pipelines.replay.records import RecordFilter
-from kgctl.pipelines.replay.settings import PREFIX, ReplaySettings, id_of
+from kgctl.pipelines.replay.settings import PREFIX, ReplaySettings, id_of, settings_of
 from kgctl.pipelines.runner import PipelinesMissing
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
@@ -149,7 +148,7 @@ def replay(
             name = PREFIX + name
         kept = (state or folder / FOLDER) / name
         wanted = {"cluster_id": cluster_id, "source_cluster_id": archive.cluster_id, "targets": targets, **texts}
-        replay_settings, resolved = _settings(name, wanted, kept, targets, no_transactions, restart=restart)
+        replay_settings, resolved = _settings(name, wanted, kept, no_transactions, restart=restart)
         rows = _plan(admin, archive, replay_settings, create=create, restart=restart)
         if not execute:
             _conclude(chosen, rows, replay_settings, execute=False)
@@ -204,7 +203,6 @@ def _settings(
     name: str,
     wanted: Mapping[str, Any],
     kept: Path,
-    targets: Mapping[str, str],
     no_transactions: bool,
     *,
     restart: bool,
@@ -223,16 +221,13 @@ def _settings(
             **wanted,
             "since_ms": None if wanted["from"] is None else parse_datetime(wanted["from"], "--from"),
             "until_ms": None if wanted["until"] is None else parse_datetime(wanted["until"], "--until"),
+            "shift_ms": _shift_ms(wanted["shift"]),
         }
-    chosen = RecordFilter(
-        frozenset(text.encode() for text in wanted["keys"]),
-        _pattern(wanted["key_match"]),
-        resolved["since_ms"],
-        resolved["until_ms"],
-    )
-    made = ReplaySettings(
-        name, targets, chosen, wanted["by_key"], _shift_ms(wanted["shift"]), wanted["now"], not no_transactions
-    )
+    try:
+        made = settings_of(name, resolved, in_transactions=not no_transactions)
+    except re.error as error:
+        text = f"{wanted['key_match']!r} is not a regular expression: {error}."
+        raise typer.BadParameter(text, param_hint="'--key-match'") from None
     return made, resolved
 
 
@@ -357,15 +352,6 @@ def _conclude(chosen: Settings, rows: Sequence[ReplayRow], replay_settings: Repl
         note("Nothing was changed.")
     conclude(errors, len(failed))
     assert not any(row.status == FAILED for row in rows)
-
-
-def _pattern(text: str | None) -> re.Pattern[bytes] | None:
-    try:
-        return None if text is None else re.compile(text.encode())
-    except re.error as error:
-        raise typer.BadParameter(
-            f"{text!r} is not a regular expression: {error}.", param_hint="'--key-match'"
-        ) from None
 
 
 def _shift_ms(text: str | None) -> int:

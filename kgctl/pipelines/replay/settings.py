@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.replay.records import RecordFilter
@@ -48,3 +50,22 @@ def place_of(settings: ReplaySettings, source: TopicPartition, count: int) -> Pl
     further, number = divmod(source.partition, count)
     group = f"{settings.id}-{further}" if further else settings.id
     return Place(group, TopicPartition(settings.targets[source.topic], number))
+
+
+def settings_of(name: str, kept: Mapping[str, Any], *, in_transactions: bool = True) -> ReplaySettings:
+    """The settings of a replay from what its folder keeps, see `log.keep_settings`. Raises re.error."""
+    pattern = kept["key_match"]
+    return ReplaySettings(
+        name,
+        kept["targets"],
+        RecordFilter(
+            frozenset(text.encode() for text in kept["keys"]),
+            None if pattern is None else re.compile(pattern.encode()),
+            kept["since_ms"],
+            kept["until_ms"],
+        ),
+        kept["by_key"],
+        kept["shift_ms"],
+        kept["now"],
+        in_transactions,
+    )

@@ -1,0 +1,208 @@
+"""`kgctl pipeline restore-groups`: gives groups the committed offsets that an archive keeps, on the cluster that has its records now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from broker.light_dataclasses import replace
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition
+from kgctl.commands.groups.reset_execution import Drain, drain_seconds
+from kgctl.commands.groups.restoration import OFFSET, Restoration
+from kgctl.commands.pipelines.replay_options import State
+from kgctl.commands.shared.arguments import Execute, not_empty
+from kgctl.commands.shared.effects import check_change, decides_itself, shows
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.journaling import journaled
+from kgctl.commands.shared.plan_execution import KIND, conclude_plan
+from kgctl.commands.shared.settings import settings
+from kgctl.model.items import StoredTopic
+from kgctl.model.plans import OFFSETS, ChangeRow, StoredGroup, StoredOffset
+from kgctl.pipelines.archive.groups import read_groups
+from kgctl.pipelines.archive.layout import GroupsSnapshot
+from kgctl.pipelines.archive.manifest import Archive, read_archive
+from kgctl.pipelines.replay.groups import Continuation, ReplayedTopic, continuations, left_out
+from kgctl.pipelines.replay.kept import KeptReplay, kept_replays
+from kgctl.pipelines.replay.log import FOLDER
+from kgctl.pipelines.replay.settings import PREFIX
+from kgctl.render import note
+from kgctl.watch.figures import counted
+
+if TYPE_CHECKING:
+    from kgctl.client.admin.admin import Admin
+
+REPLAY, TIMESTAMP = "replay", "timestamp"
+EPILOG = examples(
+    "kgctl pipeline restore-groups archive --context new",
+    "kgctl pipeline restore-groups archive --context new --execute",
+    "kgctl pipeline restore-groups archive --group orders=orders-copy --execute",
+)
+
+
+@shows(KIND)
+@journaled
+@decides_itself
+def restore_groups(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group",
+            metavar="OLD[=NEW]",
+            callback=not_empty,
+            help="Only this group of the archive, under its old or a new name; repeatable. [default: all]",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="replay|timestamp",
+            help="The offsets that the records got in a replay, or the first records at or after the times of those that "
+            "were next. [default: replay, where it is known]",
+        ),
+    ] = None,
+    id_: Annotated[
+        str | None,
+        typer.Option("--id", metavar="NAME", callback=not_empty, help="The replay, if several wrote the same topic."),
+    ] = None,
+    state: State = None,
+    drain: Drain = None,
+    execute: Execute = False,
+) -> None:
+    """Give groups the committed offsets that an archive keeps.
+
+    After a replay into the same partitions they are exact: each group continues with the first record that it had not read.
+    Topics that were moved by other means, or replayed by key, are found by time: a group may read records again, and skips
+    none. A group that does not exist is created. Groups that have members are refused; see --drain. Without --execute the
+    plan is shown and nothing changes.
+    """
+    if by not in (None, REPLAY, TIMESTAMP):
+        raise typer.BadParameter(f"{by!r} is not one of {REPLAY}, {TIMESTAMP}.", param_hint="'--by'")
+    seconds = drain_seconds(drain)
+    archive = read_archive(folder)
+    snapshot = _chosen(folder, read_groups(folder), group or ())
+    if execute:
+        names = list(dict.fromkeys(one.group for one in snapshot.offsets))
+        check_change(ctx, names, f"`{ctx.command_path}` with --execute")
+    chosen = settings(ctx)
+    with chosen.admin() as admin:
+        topics = _topics(admin, archive, state or folder / FOLDER, id_)
+        found = _resolved(admin, continuations(snapshot, topics, by_timestamp=by == TIMESTAMP))
+        if others := left_out(snapshot, topics):
+            note(f"{counted(others, 'committed offset')} of topics that no replay wrote to this cluster left out.")
+        failed = {one.group for one in found if one.error}
+        good: dict[str, list[StoredOffset]] = {}
+        for one in found:
+            if one.group not in failed and one.offset is not None:
+                stored = StoredOffset(one.key.topic, one.key.partition, one.offset, metadata=one.metadata)
+                good.setdefault(one.group, []).append(stored)
+        groups = [StoredGroup(name, None, offsets=tuple(offsets)) for name, offsets in good.items()]
+        restoration = Restoration(
+            "pipeline restore-groups", groups, OFFSET, is_same_cluster=False, taken_ms=snapshot.taken_ms, drain=seconds
+        )
+        rows = restoration.run(chosen, admin, is_executed=execute)
+    rows += [_failed_row(one, execute=execute) for one in found if one.group in failed]
+    conclude_plan(chosen, rows, execute=execute, all_or_nothing=False)
+
+
+def _chosen(folder: Path, snapshot: GroupsSnapshot | None, given: Sequence[str]) -> GroupsSnapshot:
+    """The committed offsets of the groups that are to be restored, under their new names."""
+    if snapshot is None or not snapshot.offsets:
+        raise NotFound(f"{folder} holds no committed offsets of groups")
+    if not given:
+        # The positions of another replay mean nothing elsewhere.
+        offsets = tuple(one for one in snapshot.offsets if not one.group.startswith(PREFIX))
+        return GroupsSnapshot(snapshot.taken_ms, offsets)
+    known = {one.group for one in snapshot.offsets}
+    names: dict[str, str] = {}
+    for text in given:
+        # Names may contain the sign, too.
+        parts = [(text[:place], text[place + 1 :]) for place, sign in enumerate(text) if sign == "="]
+        old, new = next(((old, new) for old, new in [(text, text), *parts] if old in known), (text, text))
+        if old not in known:
+            raise NotFound(f"the archive has no committed offsets of group {text.partition('=')[0]!r}")
+        if not new or new in names.values():
+            raise typer.BadParameter(f"{text!r} names {'two groups' if new else 'no group'}.", param_hint="'--group'")
+        names[old] = new
+    offsets = tuple(replace(one, group=names[one.group]) for one in snapshot.offsets if one.group in names)
+    return GroupsSnapshot(snapshot.taken_ms, offsets)
+
+
+def _topics(admin: Admin, archive: Archive, state: Path, id_: str | None) -> dict[str, ReplayedTopic]:
+    """How the topics of the archive came to the cluster: as its replays say, or without one under their own names."""
+    replays = [
+        one
+        for one in kept_replays(state, archive.cluster_id, admin.cluster_id())
+        if id_ in (None, one.id, one.short_id)
+    ]
+    if id_ is not None and not replays:
+        raise NotFound(f"no replay {id_} has written to this cluster")
+    by_topic: dict[str, KeptReplay] = {}
+    for one in replays:
+        for source in one.settings.targets:
+            if source in by_topic:
+                ids = f"{by_topic[source].short_id} and {one.short_id}"
+                raise Precondition(
+                    f"topic {source!r} was replayed to this cluster several times ({ids}): choose one with --id"
+                )
+            by_topic[source] = one
+    names = {source: one.settings.targets[source] for source, one in by_topic.items()} or {
+        name: name for name in archive.topics
+    }
+    stored = admin.stored_topics(list(names.values()))
+    counts = {name: topic.partitions for name, topic in stored.items() if isinstance(topic, StoredTopic)}
+    for one in replays:
+        one.settle(admin, archive, counts)
+    return {
+        source: _topic(
+            archive, source, target, counts.get(target, archive.topics[source].partitions), by_topic.get(source)
+        )
+        for source, target in names.items()
+    }
+
+
+def _topic(archive: Archive, source: str, target: str, count: int, replay: KeptReplay | None) -> ReplayedTopic:
+    spans = {key.partition: span for key, span in archive.spans.items() if key.topic == source}
+    if replay is None:
+        return ReplayedTopic(target, count, spans=spans)
+    return ReplayedTopic(
+        target,
+        count,
+        replay.settings.by_key,
+        replay.settings.shift_ms,
+        replay.settings.is_now,
+        {} if replay.settings.by_key else replay.maps(source),
+        spans,
+    )
+
+
+def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]:
+    """The same with offsets instead of moments."""
+    wanted: dict[Any, set[int]] = {}
+    for one in found:
+        if one.moment_ms is not None:
+            wanted.setdefault(one.key, set()).add(one.moment_ms)
+    places = admin.offsets_at(wanted)
+
+    def resolve(one: Continuation) -> Continuation:
+        if one.moment_ms is None:
+            return one
+        place = places[one.key, one.moment_ms]
+        return (
+            replace(one, error=place.as_row()) if isinstance(place, KgctlError) else replace(one, offset=place.offset)
+        )
+
+    return [resolve(one) for one in found]
+
+
+def _failed_row(one: Continuation, *, execute: bool) -> ChangeRow:
+    """A group is changed as a whole or not at all."""
+    status = "failed" if one.error else "skipped" if execute else "planned"
+    return ChangeRow(
+        one.group, OFFSETS, one.key.topic, one.key.partition, new_offset=one.offset, status=status, error=one.error
+    )

@@ -1,0 +1,220 @@
+"""`kgctl pipeline restore-groups`: groups continue with what they had not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.groups import write_groups
+from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
+from tests.harness.clusters import Cluster, fresh
+from tests.harness.commandline import Kgctl
+from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from tests.kgctl.pipelines.replay.reading_back import Content, of_rows, records
+
+Partitions = Sequence[Sequence[Row]]
+
+
+@st.composite
+def partitions_of_rows(draw: st.DrawFn) -> list[list[Row]]:
+    """Gaps between offsets, and times that go back and forth."""
+    found = []
+    for number in range(draw(st.integers(1, 3))):
+        offset, rows = draw(st.integers(0, 3)), []
+        for place in range(draw(st.integers(0, 20))):
+            offset += draw(st.sampled_from([1, 1, 1, 2, 7]))
+            rows.append(
+                Row(offset, b"k%d" % (place % 3), b"%d-%d" % (number, place), NOON_MS + draw(st.integers(0, 9)))
+            )
+        found.append(rows)
+    return found
+
+
+def archived(folder: Path, topic: str, partitions: Partitions, offsets: Mapping[str, Sequence[int]]) -> None:
+    """`offsets`: what each group has committed for each partition."""
+    rows = {TopicPartition(topic, number): some for number, some in enumerate(partitions)}
+    ranges = {key: (0, end_of(some)) for key, some in rows.items()}
+    add(folder, rows, ranges, topics=[facts(topic, len(partitions), configs={"retention.ms": "-1"})])
+    committed = [
+        GroupOffset(
+            group,
+            topic,
+            number,
+            offset,
+            -1,
+            f"of {group}",
+            time_at(partitions[number], offset),
+            0,
+            end_of(partitions[number]),
+        )
+        for group, own in offsets.items()
+        for number, offset in enumerate(own)
+    ]
+    write_groups(folder, GroupsSnapshot(NOON_MS + 1000, tuple(committed)))
+
+
+def end_of(rows: Sequence[Row]) -> int:
+    return rows[-1].offset + 3 if rows else 0
+
+
+def time_at(rows: Sequence[Row], offset: int) -> int | None:
+    return next((row.timestamp_ms for row in rows if row.offset >= offset), None)
+
+
+def run(kgctl: Kgctl, verb: str, folder: Path, *arguments: object, code: int = 0) -> str:
+    done = kgctl("pipeline", verb, folder, *arguments, "--execute", "--no-journal")
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+def unread(kgctl: Kgctl, group: str, topic: str, partitions: int) -> list[list[Content]]:
+    """The records that the group reads from now on, per partition."""
+    assert kgctl.bootstrap
+    with kgctl.admin() as admin:
+        commits = admin.committed([group])[group]
+    assert isinstance(commits, dict)
+    found = records(kgctl.bootstrap, topic, partitions)
+    return [
+        [
+            (one.key, one.value, one.headers, one.timestamp_ms)
+            for one in found[number]
+            if one.offset >= (commits[TopicPartition(topic, number)].offset or 0)
+        ]
+        for number in range(partitions)
+    ]
+
+
+def left(partitions: Partitions, offsets: Sequence[int]) -> list[list[Content]]:
+    return [
+        of_rows([row for row in rows if row.offset >= offset]) for rows, offset in zip(partitions, offsets, strict=True)
+    ]
+
+
+@st.composite
+def with_offsets(draw: st.DrawFn) -> tuple[list[list[Row]], list[list[int]]]:
+    partitions = draw(partitions_of_rows())
+    return partitions, [[draw(st.integers(0, end_of(rows))) for rows in partitions] for _ in range(3)]
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(with_offsets(), st.booleans())
+def test_after_a_replay_groups_read_exactly_what_they_had_not_read(
+    cluster: Cluster,
+    tmp_path_factory: pytest.TempPathFactory,
+    given_: tuple[list[list[Row]], list[list[int]]],
+    grows: bool,
+) -> None:
+    """Also if other records were in the target before, and if the replay took several runs."""
+    partitions, committed = given_
+    folder, topic, kgctl = tmp_path_factory.mktemp("archive"), fresh("moved"), Kgctl(cluster.bootstrap_servers)
+    offsets = {fresh("g"): own for own in committed}
+    if grows:
+        halves = [[row for row in rows if row.offset < 8] for rows in partitions]
+        archived(folder, topic, halves, {})
+        created = kgctl("topics", "create", topic, "--partitions", len(partitions), "--config", "retention.ms=-1")
+        assert created.exit_code == 0, created.output
+        assert kgctl("produce", topic, "--partition", 0, text="before\n").exit_code == 0
+        run(kgctl, "replay", folder, "--all-topics")
+        rows = {TopicPartition(topic, n): [row for row in some if row.offset >= 8] for n, some in enumerate(partitions)}
+        ends = {TopicPartition(topic, n): end_of(some) for n, some in enumerate(halves)}
+        add(folder, rows, {key: (ends[key], max(ends[key], end_of(partitions[key.partition]))) for key in rows})
+        whole = tmp_path_factory.mktemp("other")
+        archived(whole, topic, partitions, offsets)
+        (folder / "groups.json").write_bytes((whole / "groups.json").read_bytes())
+    else:
+        archived(folder, topic, partitions, offsets)
+    run(kgctl, "replay", folder, "--all-topics", "--create")
+    run(kgctl, "restore-groups", folder)
+    for group, own in offsets.items():
+        assert unread(kgctl, group, topic, len(partitions)) == left(partitions, own)
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(with_offsets(), st.sampled_from([("--by", "timestamp"), ("--partitions", "by-key")]))
+def test_by_time_groups_skip_no_record(
+    our_cluster: Cluster,
+    tmp_path_factory: pytest.TempPathFactory,
+    given_: tuple[list[list[Row]], list[list[int]]],
+    how: tuple[str, str],
+) -> None:
+    partitions, committed = given_
+    if how[0] == "--partitions":
+        # Only where times do not go back, each record that is left is at or after the time of the first one.
+        partitions = [
+            [Row(one.offset, one.key, one.value, NOON_MS + one.offset) for one in rows] for rows in partitions
+        ]
+    folder, topic, kgctl = tmp_path_factory.mktemp("archive"), fresh("moved"), Kgctl(our_cluster.bootstrap_servers)
+    offsets = {fresh("g"): own for own in committed}
+    archived(folder, topic, partitions, offsets)
+    run(kgctl, "replay", folder, "--all-topics", "--create", *(how if how[0] == "--partitions" else ()))
+    run(kgctl, "restore-groups", folder, *(how if how[0] == "--by" else ()))
+    for group, own in offsets.items():
+        found = {one for some in unread(kgctl, group, topic, len(partitions)) for one in some}
+        assert found >= {one for some in left(partitions, own) for one in some}
+
+
+def orders(count: int) -> list[Row]:
+    return [Row(2 * n, b"k", b"v%d" % n, NOON_MS + 1000 * n) for n in range(count)]
+
+
+def test_a_plan_changes_nothing_and_undo_takes_the_offsets_back(
+    our_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [7]})
+    run(kgctl, "replay", tmp_path, "--all-topics", "--create")
+    planned = kgctl("pipeline", "restore-groups", tmp_path)
+    assert planned.exit_code == 0
+    assert "Dry run: nothing was changed. Add --execute to apply the plan." in planned.stderr
+    with kgctl.admin() as admin:
+        assert admin.committed([group]) == {group: {}}
+        assert kgctl("pipeline", "restore-groups", tmp_path, "--execute").exit_code == 0
+        (found,) = admin.committed([group])[group].values()  # type: ignore[union-attr]
+        assert (found.offset, found.metadata) == (4, f"of {group}")
+        undone = kgctl("undo", "--execute")
+        assert undone.exit_code == 0, undone.output
+        assert admin.committed([group]) == {group: {}}
+
+
+def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, tmp_path: Path) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [7], fresh("other"): [0]})
+    for number in ("1", "2"):
+        run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-{number}", "--create", "--id", number)
+    assert "was replayed to this cluster several times (1 and 2): choose one with --id" in run(
+        kgctl, "restore-groups", tmp_path, code=6
+    )
+    run(kgctl, "restore-groups", tmp_path, "--id", "2", "--group", f"{group}={group}-new")
+    assert unread(kgctl, f"{group}-new", f"{topic}-2", 1) == left([orders(10)], [7])
+    with kgctl.admin() as admin:
+        assert admin.committed([group]) == {group: {}}
+
+
+def test_a_group_ahead_of_an_unfinished_replay_waits_for_it(our_cluster: Cluster, tmp_path: Path) -> None:
+    topic, kgctl, groups = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), [fresh("g"), fresh("h")]
+    archived(tmp_path, topic, [orders(10)], {})
+    run(kgctl, "replay", tmp_path, "--all-topics", "--create")
+    key = TopicPartition(topic, 0)
+    add(tmp_path, {key: [Row(30, value=b"late")]}, {key: (21, 40)})
+    offsets = [
+        GroupOffset(groups[0], topic, 0, 35, -1, "", None, 0, 40),
+        GroupOffset(groups[1], topic, 0, 6, -1, "", 1, 0, 40),
+    ]
+    write_groups(tmp_path, GroupsSnapshot(NOON_MS, tuple(offsets)))
+    refused = run(kgctl, "restore-groups", tmp_path, code=4)
+    assert f"the replay is at offset 21 of {topic}-0, the group at 35: finish the replay first" in refused
+    assert unread(kgctl, groups[1], topic, 1) == left([orders(10)], [6])
+    with kgctl.admin() as admin:
+        assert admin.committed([groups[0]]) == {groups[0]: {}}
+
+
+def test_without_committed_offsets_there_is_nothing_to_restore(our_cluster: Cluster, tmp_path: Path) -> None:
+    archived(tmp_path, "orders", [orders(1)], {})
+    kgctl = Kgctl(our_cluster.bootstrap_servers)
+    assert "holds no committed offsets of groups" in run(kgctl, "restore-groups", tmp_path, code=5)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
+from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW, SESSIONS
+from kgctl.pipelines.schemas.groups import (
+    COMMITS,
+    GROUP_EVENTS,
+    HEALTH,
+    LAG,
+    LOG_ENDS,
+    MEMBERSHIPS,
+    QUARANTINE,
+    REBALANCES,
+)
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.schemas.topics import (
@@ -96,9 +106,40 @@ JOBS = {
             "A stateful stream. kgctl's broker records the history of each group, with causes and durations. On any other "
             "cluster the job follows the records of each group in __consumer_offsets: those of consumer and share groups show "
             "cause and duration, those of classic groups only the members and partitions of each generation.",
-            writes=(REBALANCES,),
+            writes=(REBALANCES, MEMBERSHIPS),
             function="kgctl.pipelines.jobs.rebalances:start",
             topics=(EVENTS_TOPIC, OFFSETS_TOPIC),
+        ),
+        Job(
+            "commit_rates",
+            "counts commits in windows of time: rate, gaps, rewinds, commits that moved nothing",
+            "Divides time into windows of --step and compares each commit with the one before it. A window without commits has no "
+            "row. On a compacted log, counts of the past are lower bounds: the column complete shows how much is left. The last "
+            "window of a run with --once ends when the run began, and the next run continues there.",
+            writes=(COMMIT_RATES,),
+            function="kgctl.pipelines.jobs.commit_rates:run",
+            tables=(COMMITS, GROUP_EVENTS, QUARANTINE),
+        ),
+        Job(
+            "churn",
+            "shows how often members come and leave, how long they stay, and who flaps",
+            "Follows each member from joining to leaving, and counts per group and client host in windows of 60 --step, with the "
+            "default step an hour. A static member that returns has restarted. A member flaps if three or more of its sessions are "
+            "shorter than a window. Only kgctl's broker records why a member left.",
+            writes=(SESSIONS, CHURN),
+            function="kgctl.pipelines.jobs.churn:run",
+            tables=(GROUP_EVENTS, MEMBERSHIPS),
+        ),
+        Job(
+            "skew",
+            "compares what the members of each group hold: partitions, lag and traffic",
+            "Asks the cluster who has which partitions now, and adds lag and rates at the last point of f_lag. A ratio is what a "
+            "member or partition has, divided by the mean: 1 is even. Run it after lag. With --follow it asks again every --step "
+            "seconds.",
+            writes=(MEMBER_SKEW, PARTITION_SKEW),
+            function="kgctl.pipelines.jobs.skew:run",
+            tables=(LAG,),
+            samples="members of the groups",
         ),
         Job(
             "retention",

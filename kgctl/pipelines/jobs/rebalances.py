@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.schemas.groups import REBALANCES
+from kgctl.pipelines.schemas.groups import MEMBERSHIPS, REBALANCES
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC
 from kgctl.pipelines.transforms import decode, rebalances
 
 
 def start(run: RunContext, job: Job) -> StreamingQuery:
-    def write(rows: DataFrame, batch: str) -> None:
-        run.write(REBALANCES, rows, batch)
+    def write(followed: DataFrame, batch: str) -> None:
+        followed = followed.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            run.write(REBALANCES, rebalances.rebalances(followed), batch)
+            run.write(MEMBERSHIPS, rebalances.memberships(followed), batch)
+        finally:
+            followed.unpersist()
 
     raw = run.stream(job)
     if run.topic_of(job) == EVENTS_TOPIC:
-        rows = rebalances.from_events(raw)
+        followed = rebalances.from_events(raw)
     else:
-        rows = rebalances.from_log(decode.decode(raw))
-    return run.start(job, rows, write)
+        followed = rebalances.from_log(decode.decode(raw))
+    return run.start(job, followed, write)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from kgctl.pipelines.schemas.groups import COMMITS, GROUP_EVENTS, HEALTH, LAG, LOG_ENDS, QUARANTINE, REBALANCES
+from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW, SESSIONS
+from kgctl.pipelines.schemas.groups import (
+    COMMITS,
+    GROUP_EVENTS,
+    HEALTH,
+    LAG,
+    LOG_ENDS,
+    MEMBERSHIPS,
+    QUARANTINE,
+    REBALANCES,
+)
 from kgctl.pipelines.schemas.topics import (
     COMPACTION,
     COMPACTION_KEYS,
@@ -16,7 +26,8 @@ from kgctl.pipelines.schemas.topics import (
 TABLES = {
     table.name: table
     for table in (
-        *(COMMITS, GROUP_EVENTS, QUARANTINE, LOG_ENDS, LAG, HEALTH, REBALANCES),
+        *(COMMITS, GROUP_EVENTS, QUARANTINE, LOG_ENDS, LAG, HEALTH, REBALANCES, MEMBERSHIPS),
+        *(COMMIT_RATES, SESSIONS, CHURN, MEMBER_SKEW, PARTITION_SKEW),
         *(RETENTION, LOG_AGES, COMPACTION, COMPACTION_KEYS, TRANSACTIONS, PRODUCERS, HOLDS),
     )
 }

@@ -6,9 +6,9 @@ from kgctl.model.health import EVALUATED
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 
-_GROUP = Column("group", "string", "the group id")
-_TOPIC = Column("topic", "string", "the topic that the group consumes")
-_PART = Column("part", "int", "the partition of that topic")
+GROUP = Column("group", "string", "the group id")
+TOPIC = Column("topic", "string", "the topic that the group consumes")
+PART = Column("part", "int", "the partition of that topic")
 _LOG = (
     Column("log_partition", "int", "the partition of __consumer_offsets that holds the record"),
     Column("log_offset", "bigint", "the record's offset there"),
@@ -19,9 +19,9 @@ COMMITS = Table(
     "commits",
     "every committed offset",
     (
-        _GROUP,
-        _TOPIC,
-        _PART,
+        GROUP,
+        TOPIC,
+        PART,
         Column("committed", "bigint", "the committed offset; null: the commit was deleted or expired"),
         Column("leader_epoch", "int", "the leader epoch of the last consumed record; null: not known"),
         Column("metadata", "string", "text that the consumer committed with the offset"),
@@ -44,7 +44,7 @@ GROUP_EVENTS = Table(
     "group_events",
     "every record about a group itself: a generation became stable, the group became empty or was deleted",
     (
-        _GROUP,
+        GROUP,
         Column("group_type", "string", "classic, consumer, share or streams, from the kind of the record"),
         Column("kind", "string", "Kafka's name of the record's key: GroupMetadata, ..."),
         Column("generation", "int", "the generation of a classic group"),
@@ -81,8 +81,8 @@ LOG_ENDS = Table(
     "log_ends",
     "where the logs of topics began and ended at points in time",
     (
-        _TOPIC,
-        _PART,
+        TOPIC,
+        PART,
         Column("at", "timestamp", "the point in time"),
         Column("log_start", "bigint", "the first offset; null: not looked up"),
         Column("log_end", "bigint", "the offset of the first record at or after `at`, or the end of the log"),
@@ -95,9 +95,9 @@ LAG = Table(
     "f_lag",
     "the lag of each group, in records and in time, at points in time",
     (
-        _GROUP,
-        _TOPIC,
-        _PART,
+        GROUP,
+        TOPIC,
+        PART,
         Column("at", "timestamp", "the point in time"),
         Column("committed", "bigint", "the committed offset at that time"),
         Column("log_end", "bigint", "the end of the log at that time"),
@@ -116,9 +116,9 @@ HEALTH = Table(
     "health",
     "the health of each partition of a group, from its last commits",
     (
-        _GROUP,
-        _TOPIC,
-        _PART,
+        GROUP,
+        TOPIC,
+        PART,
         Column("at", "timestamp", "the time of the evaluation"),
         Column(
             "status",
@@ -142,7 +142,7 @@ REBALANCES = Table(
     "f_rebalance",
     "every rebalance of every group",
     (
-        _GROUP,
+        GROUP,
         Column("generation", "int", "the generation that the rebalance led to; the epoch of a consumer or share group"),
         Column(
             "started", "timestamp", "when the rebalance, or the first one that it superseded, started; null: not known"
@@ -170,4 +170,31 @@ REBALANCES = Table(
         Column("group_type", "string", "classic, consumer or share; null: an older broker recorded the event"),
     ),
     day_of="ended",
+)
+
+MEMBERSHIPS = Table(
+    "memberships",
+    "every member that joined, returned, left or was fenced",
+    (
+        GROUP,
+        Column("group_type", "string", "classic, consumer or share; null: an older broker recorded the event"),
+        Column(
+            "event",
+            "string",
+            "joined; left; returned: a static member is back under another member id, and the row of the old one is left; "
+            "fenced: it sent an epoch that is not its own, and must rejoin",
+        ),
+        Column(
+            "at", "timestamp", "when the rebalance ended that admitted or removed it, or when a static member returned"
+        ),
+        Column("cause", "string", "why it left; `member joined`: it returned under another id; null: not known"),
+        Column("member_id", "string", "the member; null: the event says only how many there were"),
+        Column("instance_id", "string", "the instance id of a static member; null: dynamic, or not known"),
+        Column("client_id", "string", "the client id; null: not known"),
+        Column("client_host", "string", "the address of the client; null: not known"),
+        Column("members", "int", "1, or the number of members that the event does not name"),
+        Column("generation", "int", "the generation, or the epoch of a consumer or share group"),
+        Column("source", "string", "events: recorded by kgctl's broker; log: from __consumer_offsets"),
+    ),
+    day_of="at",
 )

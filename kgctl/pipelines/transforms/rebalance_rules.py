@@ -107,11 +107,13 @@ def follow(state: OpenRebalance, event: Event) -> tuple[OpenRebalance, Rebalance
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A member in a generation; `assigned` is None if the assignment cannot be decoded."""
+    """A member in a generation; `assigned` is None if the assignment cannot be decoded. The client is "" if it is not known."""
 
     member_id: str
     instance_id: str | None
     assigned: tuple[tuple[str, tuple[int, ...]], ...] | None
+    client_id: str = ""
+    client_host: str = ""
 
     @property
     def holder(self) -> str:
@@ -143,6 +145,8 @@ def generation_from_json(text: str) -> Generation:
                 seat["member_id"],
                 seat["instance_id"],
                 None if seat["assigned"] is None else tuple((topic, tuple(parts)) for topic, parts in seat["assigned"]),
+                seat.get("client_id", ""),
+                seat.get("client_host", ""),
             )
             for seat in fields["seats"]
         ),

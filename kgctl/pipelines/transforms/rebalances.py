@@ -1,4 +1,4 @@
-"""Every rebalance of every group, from the events of kgctl's broker or from the records of any cluster."""
+"""Every rebalance of every group and who came and left, from the events of kgctl's broker or the records of any cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from kgctl.client.admin.group_records import group_record
-from kgctl.pipelines.schemas.groups import QUARANTINE, REBALANCES
+from kgctl.pipelines.schemas.groups import MEMBERSHIPS, QUARANTINE, REBALANCES
 from kgctl.pipelines.schemas.sources import RAW_COLUMNS
+from kgctl.pipelines.transforms import membership
 from kgctl.pipelines.transforms.decode import GROUP, LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
+from kgctl.pipelines.transforms.membership import Changes, Membership
 from kgctl.pipelines.transforms.rebalance_rules import (
     Event,
     OpenRebalance,
@@ -27,7 +29,8 @@ EVENT_VERSION = 1
 _EVENT_DDL = (
     "version bigint, `group` string, event string, generation int, `timestamp` bigint, cause string, reason string, "
     "joined array<string>, `left` array<string>, members int, prepare_ms bigint, complete_ms bigint, "
-    "partitions_moved int, commits_rejected bigint, group_type string"
+    "partitions_moved int, commits_rejected bigint, group_type string, joined_count int, left_count int, "
+    "left_causes array<string>, clients map<string, struct<client_id: string, host: string>>"
 )
 # REBALANCES with times as numbers: timestamps in a Python worker depend on its time zone.
 _MADE_DDL = (
@@ -36,10 +39,30 @@ _MADE_DDL = (
     "commits_rejected bigint, group_type string"
 )
 _MADE = Row(*Rebalance.__slots__)
+_MEMBERSHIP_DDL = (
+    "`group` string, generation int, at_ms bigint, event string, cause string, member_id string, instance_id string, "
+    "client_id string, client_host string, members int, source string, group_type string"
+)
+_MEMBERSHIP = Row(*Membership.__slots__)
+_FOLLOWED_DDL = f"rebalance struct<{_MADE_DDL}>, membership struct<{_MEMBERSHIP_DDL}>"
+_FOLLOWED = Row("rebalance", "membership")
+
+
+def rebalances(followed: DataFrame) -> DataFrame:
+    """The rows of REBALANCES."""
+    rows = followed.where("rebalance is not null").select("rebalance.*")
+    times = {"started": f.timestamp_millis("started_ms"), "ended": f.timestamp_millis("ended_ms")}
+    return rows.withColumns(times).select(*REBALANCES.column_names)
+
+
+def memberships(followed: DataFrame) -> DataFrame:
+    """The rows of MEMBERSHIPS."""
+    rows = followed.where("membership is not null").select("membership.*")
+    return rows.withColumn("at", f.timestamp_millis("at_ms")).select(*MEMBERSHIPS.column_names)
 
 
 def from_events(raw: DataFrame) -> DataFrame:
-    """The rows of REBALANCES from the records of `__kgctl_group_events`, for batches and streams.
+    """What `rebalances` and `memberships` take, from the records of `__kgctl_group_events`, for batches and streams.
 
     `skew` is null, since events do not contain it. Records that are not events of version 1 are left out; see `quarantine`.
     """
@@ -54,7 +77,7 @@ def quarantine(raw: DataFrame) -> DataFrame:
 
 
 def from_log(decoded: DataFrame) -> DataFrame:
-    """The rows of REBALANCES from decoded records of `__consumer_offsets`, for batches and streams.
+    """What `rebalances` and `memberships` take, from decoded records of `__consumer_offsets`, for batches and streams.
 
     Compares each record of a group with those before it. If the first one of a classic group is of a generation above 1,
     `joined`, `left` and `moved_parts` are null. The state of a deleted group is dropped.
@@ -81,7 +104,8 @@ class FromEvents(StatefulProcessor):
         for row in _in_order(rows):
             state, rebalance = follow(state, _event(row))
             if rebalance is not None:
-                yield _MADE(*astuple(rebalance))
+                yield _row(rebalance)
+            yield from map(_row, membership.memberships(_changes(row)))
         if state == OpenRebalance():
             self.open.clear()
         else:
@@ -101,8 +125,9 @@ class FromLog(StatefulProcessor):
         log = StoredLog.from_json(self.before.get()[0]) if self.before.exists() else StoredLog()
         for row in _in_order(rows):
             record = group_record(bytes(row["key"]), row["value"], row["log_ms"])
-            for rebalance in () if record is None else log.add(record):
-                yield _MADE(*astuple(rebalance))
+            yield from map(_row, () if record is None else log.add(record))
+            yield from map(_row, log.memberships)
+            log.memberships.clear()
         text = log.to_json()
         if text:
             self.before.update((text,))
@@ -140,9 +165,13 @@ def _reason() -> Column:
 
 
 def _followed(rows: DataFrame, processor: StatefulProcessor) -> DataFrame:
-    made = rows.groupBy("group").transformWithState(processor, _MADE_DDL, "append", "none")
-    times = {"started": f.timestamp_millis("started_ms"), "ended": f.timestamp_millis("ended_ms")}
-    return made.withColumns(times).select(*REBALANCES.column_names)
+    return rows.groupBy("group").transformWithState(processor, _FOLLOWED_DDL, "append", "none")
+
+
+def _row(found: Rebalance | Membership) -> Row:
+    if isinstance(found, Rebalance):
+        return _FOLLOWED(_MADE(*astuple(found)), None)
+    return _FOLLOWED(None, _MEMBERSHIP(*astuple(found)))
 
 
 def _in_order(rows: Iterator[Row]) -> list[Row]:
@@ -165,5 +194,21 @@ def _event(row: Row) -> Event:
         complete_ms=row["complete_ms"],
         partitions_moved=row["partitions_moved"],
         commits_rejected=row["commits_rejected"] or 0,
+        group_type=row["group_type"],
+    )
+
+
+def _changes(row: Row) -> Changes:
+    return Changes(
+        group=row["group"],
+        event=row["event"],
+        generation=row["generation"],
+        at_ms=row["timestamp"],
+        joined=row["joined"] or (),
+        left=row["left"] or (),
+        left_causes=row["left_causes"] or (),
+        joined_count=row["joined_count"],
+        left_count=row["left_count"],
+        clients={name: (client["client_id"], client["host"]) for name, client in (row["clients"] or {}).items()},
         group_type=row["group_type"],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 
 from broker.protocol.consumer_protocol import PROTOCOL_TYPE, decode_assignment
@@ -11,6 +11,7 @@ from broker.protocol.offsets_topic import GroupMetadataValue
 from broker.protocol.wire_types import DecodeError
 from kgctl.client.admin.group_records import CLASSIC, GroupRecord
 from kgctl.model.history import GroupEventRow
+from kgctl.pipelines.transforms.membership import Changes, Membership, between, memberships
 from kgctl.pipelines.transforms.rebalance_rules import (
     FROM_LOG,
     Event,
@@ -30,7 +31,7 @@ class StoredLog:
     """A group over its records in log order, from the start of the topic.
 
     Its state is a classic generation, a newer group, or both for a moment: `before` is then what the group was before it
-    changed its type, or what was deleted.
+    changed its type, or what was deleted. `memberships` are those of the records that were added, until the caller clears it.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class StoredLog:
         self.newer: NewerGroup | None = None
         self.has_ended = False  # `before` is no generation of a classic group that is there
         self.open = OpenRebalance()
+        self.memberships: list[Membership] = []
 
     def add(self, record: GroupRecord) -> Iterator[Rebalance]:
         """The rebalance that ends with the next record, if one does."""
@@ -74,6 +76,7 @@ class StoredLog:
         if self.has_ended and (self.before is None or self.before.number != now.number):
             self.before = None  # another group of the same name
         rebalance = compare(record.group, self.before, now, record.timestamp)
+        self.memberships += between(record.group, self.before, now, record.timestamp)
         # After a change of the type, the first record has the members that stay; the rebalance is still to come.
         if not self.has_ended or rebalance is not None:
             self.before = now
@@ -90,7 +93,10 @@ class StoredLog:
             if self.before is not None:
                 group.former = {seat.member_id: ("", "") for seat in self.before.seats}
             self.newer, self.before, self.has_ended = group, None, False
+        instances = {name: member.instance_id for name, member in group.members.items()}
         for row in group.add(record):
+            instances |= {name: member.instance_id for name, member in group.members.items()}
+            self.memberships += memberships(_changes(row, instances))
             self.open, rebalance = follow(self.open, _event(row))
             if rebalance is not None:
                 yield _from_log(rebalance, row)
@@ -111,7 +117,13 @@ def _generation(value: GroupMetadataValue) -> Generation:
     return Generation(
         value.generation,
         tuple(
-            Seat(one.member_id, one.group_instance_id, _assigned(one.assignment) if is_consumer else None)
+            Seat(
+                one.member_id,
+                one.group_instance_id,
+                _assigned(one.assignment) if is_consumer else None,
+                one.client_id,
+                one.client_host,
+            )
             for one in value.members
         ),
     )
@@ -140,6 +152,22 @@ def _event(row: GroupEventRow) -> Event:
         prepare_ms=row.prepare_ms,
         partitions_moved=row.partitions_moved,
         group_type=row.group_type,
+    )
+
+
+def _changes(row: GroupEventRow, instances: Mapping[str, str | None]) -> Changes:
+    return Changes(
+        group=row.group,
+        event=row.event,
+        generation=row.generation,
+        at_ms=row.timestamp,
+        joined=row.joined,
+        left=row.left,
+        left_causes=row.left_causes,
+        clients={name: (client.client_id, client.host) for name, client in row.clients.items()},
+        group_type=row.group_type,
+        source=FROM_LOG,
+        instances=instances,
     )
 
 

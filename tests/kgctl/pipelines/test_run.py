@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-JOBS = ("decode", "lag", "evaluate", "rebalances")
+JOBS = ("decode", "lag", "evaluate", "rebalances", "commit_rates", "churn")
 PATIENCE_S = 120
 
 Line = dict[str, Any]
@@ -119,6 +120,25 @@ def test_rebalances_are_those_of_the_history(out: Path, kgctl: Kgctl) -> None:
     assert all(row["duration_ms"] is not None for row in rows(out, "f_rebalance") if row["members"])
 
 
+def test_every_commit_is_counted_in_one_window(out: Path) -> None:
+    assert commits_counted(out) == {("readers", 0): 1, ("readers", 1): 1, ("others", 1): 1}
+    assert {row["complete"] for row in rows(out, "f_commit")} <= {1.0, None}
+
+
+def test_sessions_and_churn_are_those_of_the_history(out: Path, kgctl: Kgctl) -> None:
+    found = rows(out, "f_session")
+    assert Counter((row["group"], row["cause"]) for row in found) == {
+        (group, "member left"): 1 for group in ("readers", "others")
+    }
+    history = [row for group in ("readers", "others") for row in kgctl.rows("groups", "history", group)]
+    ended = {one: row["timestamp"] for row in history for one in row["left"]}
+    assert {row["member_id"]: round(1000 * row["ended"].timestamp()) for row in found} == ended
+    assert {row["client_host"] for row in found} == {"/127.0.0.1"}
+    assert all(row["session_ms"] is not None for row in found)
+    churn = [row for row in rows(out, "f_churn") if row["group"] == "readers"]
+    assert sum(row["joins"] for row in churn) == sum(row["leaves"] for row in churn) == 1
+
+
 def test_the_report_shows_the_groups(out: Path) -> None:
     page = (out / "report.html").read_text()
     assert "readers" in page
@@ -145,6 +165,8 @@ def test_a_second_run_adds_what_is_new_and_doubles_nothing(out: Path, kgctl: Kgc
     assert len({row["at"] for row in rows(out, "health")}) == 2
     rebalances = [(row["group"], row["generation"], row["ended"]) for row in rows(out, "f_rebalance")]
     assert len(set(rebalances)) == len(rebalances)
+    assert commits_counted(out) == {("readers", 0): 2, ("readers", 1): 1, ("others", 1): 1}
+    assert len(rows(out, "f_session")) == sum(row["leaves"] for row in rows(out, "f_churn")) == 2
 
 
 @pytest.mark.parametrize("job", ["decode", "evaluate"])
@@ -228,6 +250,14 @@ def test_a_table_that_another_process_writes_to_fails_the_job(out: Path, kgctl: 
     assert exit_code_of(raised.value) == 6
     assert str(raised.value).startswith("job evaluate failed: ")
     assert f"process {os.getpid()} is writing to this table" in str(raised.value)
+
+
+def commits_counted(out: Path) -> Counter[tuple[str, int]]:
+    """Commits per partition in all windows."""
+    found: Counter[tuple[str, int]] = Counter()
+    for row in rows(out, "f_commit"):
+        found[row["group"], row["part"]] += row["commits"]
+    return found
 
 
 def context(spark: SparkSession, kgctl: Kgctl, out: Path, *jobs: str) -> RunContext:

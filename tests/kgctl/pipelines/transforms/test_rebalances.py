@@ -14,7 +14,7 @@ from broker.protocol.codec import encode
 from broker.protocol.consumer_protocol import ConsumerProtocolAssignment, encode_blob
 from broker.protocol.offsets_topic import GroupMetadataKey, GroupMetadataValue, encode_key
 from kgctl.client.admin.group_records import group_record
-from kgctl.pipelines.schemas.groups import REBALANCES
+from kgctl.pipelines.schemas.groups import MEMBERSHIPS, REBALANCES
 from kgctl.pipelines.schemas.sources import RAW_DDL
 from kgctl.pipelines.transforms import decode, rebalances
 from kgctl.pipelines.transforms.stored_log import StoredLog
@@ -52,6 +52,10 @@ def event(name: str, at_ms: int, generation: int = 1, group: str = GROUP, **fiel
         "complete_ms": None,
         "partitions_moved": None,
         "commits_rejected": 0,
+        "joined_count": None,
+        "left_count": None,
+        "left_causes": [],
+        "clients": {},
         "something_new": {"a": [1]},
     }
     return json.dumps({**event, **fields}, ensure_ascii=False).encode()
@@ -86,7 +90,7 @@ def test_events_become_rebalances_and_other_records_go_to_quarantine(spark: Spar
         event("empty", START_MS + 900, 2, left=["m-1"], members=0, cause="member left", commits_rejected=3),
     ]
     frame = raw(spark, values)
-    rows = rebalances.from_events(frame).orderBy("group", "generation").collect()
+    rows = rebalances.rebalances(rebalances.from_events(frame)).orderBy("group", "generation").collect()
     end, beginning = when(START_MS + 250), when(START_MS)
     gone, other = when(START_MS + 900), (when(START_MS + 3), when(START_MS + 9))
     known = ("events", "member joined")
@@ -141,7 +145,7 @@ def test_group_metadata_becomes_rebalances(spark: SparkSession) -> None:
     ]
     # The rows are not in log order.
     frame = spark.createDataFrame(records[::-1], RAW_DDL)
-    rows = rebalances.from_log(decode.decode(frame)).orderBy("generation").collect()
+    rows = rebalances.rebalances(rebalances.from_log(decode.decode(frame))).orderBy("generation").collect()
     none = (None, "log", None, None)
     assert [tuple(row) for row in rows] == [
         (GROUP, 1, None, when(START_MS), *none, ["a"], [], 1, 0, 1.0, None, "classic"),
@@ -166,7 +170,7 @@ def test_the_start_of_a_rebalance_is_kept_between_batches() -> None:
         event_row("stable", START_MS + 250, 1),
         event_row("rebalance_started", START_MS + 800, 2),
     ]
-    assert [row.duration_ms for row in tester.test(GROUP, unordered)] == [250, 100]
+    assert [row.rebalance.duration_ms for row in tester.test(GROUP, unordered)] == [250, 100]
     assert tester.peekValueState("open", GROUP) is None
 
 
@@ -179,8 +183,10 @@ def record(generation: int | None, offset: int, *members: GroupMetadataValue.Mem
 
 def test_the_previous_generation_is_kept_between_batches_until_the_group_is_deleted() -> None:
     tester = TwsTester(rebalances.FromLog())
-    (first,) = tester.test(GROUP, [record(1, 0, member("a", 0, 1))])
-    (second,) = tester.test(GROUP, [record(2, 1, member("a", 0), member("b", 1))])
+    first, came = tester.test(GROUP, [record(1, 0, member("a", 0, 1))])
+    second, came_next = tester.test(GROUP, [record(2, 1, member("a", 0), member("b", 1))])
+    assert [row.membership.member_id for row in (came, came_next)] == ["a", "b"]
+    first, second = first.rebalance, second.rebalance
     assert (first.joined, second.group, second.joined, second.moved_parts) == (("a",), GROUP, ("b",), 1)
     assert tester.test(GROUP, [record(None, 2)]) == []
     assert tester.peekValueState("before", GROUP) is None
@@ -199,7 +205,8 @@ def test_a_consumer_group_has_causes_and_durations_in_any_batches(spark: SparkSe
         for offset, row in enumerate(stored)
     ]
     frame = spark.createDataFrame(rows[::-1], RAW_DDL)
-    found = rebalances.from_log(decode.decode(frame)).orderBy("ended", "generation").collect()
+    followed = rebalances.from_log(decode.decode(frame)).persist()
+    found = rebalances.rebalances(followed).orderBy("ended", "generation").collect()
     shown = [(one.generation, one.cause, one.duration_ms, tuple(one.joined), one.moved_parts) for one in found]
     assert shown == [(one.generation, one.cause, one.duration_ms, one.joined, one.moved_parts) for one in wanted]
     tester, pieces = TwsTester(rebalances.FromLog()), []
@@ -209,8 +216,15 @@ def test_a_consumer_group_has_causes_and_durations_in_any_batches(spark: SparkSe
             for place, one in enumerate(stored[at : at + 7])
         ]
         pieces += tester.test("g", batch)
-    assert [(one.generation, one.duration_ms) for one in pieces] == [
-        (one.generation, one.duration_ms) for one in wanted
+    ended = [row.rebalance for row in pieces if row.rebalance is not None]
+    assert [(one.generation, one.duration_ms) for one in ended] == [(one.generation, one.duration_ms) for one in wanted]
+    members = rebalances.memberships(followed)
+    assert members.schema.simpleString() == spark.createDataFrame([], MEMBERSHIPS.ddl).schema.simpleString()
+    shown = [(row.member_id, row.event, row.cause, row.client_host) for row in members.collect()]
+    known = [(one.member_id, one.event, one.cause, one.client_host) for one in log.memberships]
+    assert shown == known
+    assert [(row.membership.member_id, row.membership.event) for row in pieces if row.membership is not None] == [
+        one[:2] for one in known
     ]
 
 
@@ -229,7 +243,7 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
         frame.coalesce(1).write.mode("append").parquet(str(source / f"batch={number}"))
     stream = spark.readStream.schema(RAW_DDL).option("maxFilesPerTrigger", 1).parquet(str(source / "batch=*"))
     query = (
-        rebalances.from_events(stream)
+        rebalances.rebalances(rebalances.from_events(stream))
         .writeStream.format("memory")
         .queryName("rebalances_found")
         .outputMode("append")
@@ -250,4 +264,4 @@ def test_a_stream_keeps_state_between_batches(spark: SparkSession, tmp_path: Pat
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:
     wanted = spark.createDataFrame([], REBALANCES.ddl).schema.simpleString()
     for frame in (rebalances.from_events(raw(spark, [])), rebalances.from_log(decode.decode(raw(spark, [])))):
-        assert frame.schema.simpleString() == wanted
+        assert rebalances.rebalances(frame).schema.simpleString() == wanted

@@ -137,7 +137,7 @@ zipapp: $(READY)  ## Build dist/kgctl.pyz for this platform and PYTHONS="3.11 3.
 lock:  ## Update the lock files (requires uv)
 	uv pip compile -q pyproject.toml --extra aws --extra demo --extra keyring --extra schema-registry --extra security --extra web --group dev --universal --python-version 3.11 \
 	    --generate-hashes --custom-compile-command "make lock" -o requirements.lock
-	uv pip compile -q pyproject.toml --extra pipelines --group pipelines-test --universal --python-version 3.11 \
+	uv pip compile -q pyproject.toml --extra delta --extra iceberg --extra pipelines --extra sql --group pipelines-test --universal --python-version 3.11 \
 	    --constraint requirements.lock --generate-hashes --custom-compile-command "make lock" -o requirements-pipelines.lock
 
 clean:  ## Remove all generated files

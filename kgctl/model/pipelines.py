@@ -33,6 +33,32 @@ class FindingRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceRow:
+    """What `pipeline maintain` does with a table: `action` is drop or merge.
+
+    `files` of `days` hold `rows` and `size_bytes` before, and are `files_after` afterwards.
+    """
+
+    table: str
+    action: str
+    days: int
+    files: int
+    files_after: int
+    rows: int
+    size_bytes: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryableRow:
+    """A table or view for `pipeline sql`."""
+
+    name: str
+    meaning: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """`written` is the time of the last commit, UTC in ISO 8601."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, ReplayRow, TableRow
+from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, MaintenanceRow, QueryableRow, ReplayRow, TableRow
 from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, NAME, SENTENCE, STATUS
@@ -61,6 +61,28 @@ PIPELINE_LAYOUTS: dict[str, Layout] = {
             SENTENCE("FOUND", "found", 20),
             SENTENCE("ADVICE", "advice", shown=Shown.IF_ANY),
         ),
+    ),
+    "pipeline-maintenance": Layout(
+        MaintenanceRow,
+        (
+            Column("TABLE", "table", 12),
+            Column("ACTION", "action", 6),
+            Column("DAYS", "days", 4),
+            Column("FILES", "files", 6),
+            Column("FILES-AFTER", "files_after", 6),
+            Column("ROWS", "rows", 10),
+            Column("BYTES", "size_bytes", 10),
+            STATUS,
+        ),
+    ),
+    "pipeline-sql-tables": Layout(
+        QueryableRow,
+        (
+            Column("NAME", "name", 15),
+            SENTENCE("MEANING", "meaning", 25),
+            SENTENCE("COLUMNS", lambda row: ", ".join(row.columns), 30),
+        ),
+        name="name",
     ),
     "pipeline-status": Layout(
         TableRow,

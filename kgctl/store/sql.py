@@ -8,9 +8,9 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import make_dataclass
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from kgctl.render.column_keys import column_keys
 from kgctl.store.offline import Offline
 from kgctl.store.tables import TABLES
 
@@ -75,27 +75,13 @@ def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
         raise BadQuery(text) from None
     if cursor.description is None:
         raise BadQuery("no SELECT: the statement returns no rows")
-    names = _unique([column[0] for column in cursor.description])
+    names = column_keys([column[0] for column in cursor.description])
     row = make_dataclass("QueryRow", [(name, Any) for name in names], frozen=True, slots=True)
     return [row(*map(_shown, values)) for values in found]
 
 
 def _shown(value: Any) -> Any:
     return f"x'{value.hex()}'" if isinstance(value, bytes) else value
-
-
-def _unique(headers: Iterable[str]) -> list[str]:
-    """Column names that can be keys: `count(*)` becomes count, and a second `topic` becomes topic_2."""
-    names: list[str] = []
-    for header in headers:
-        base = re.sub(r"\W+", "_", header, flags=re.ASCII).strip("_") or "column"
-        base = f"column_{base}" if base[0].isdigit() or iskeyword(base) else base
-        name, number = base, 1
-        while name in names:
-            number += 1
-            name = f"{base}_{number}"
-        names.append(name)
-    return names
 
 
 def add_table(database: Database, name: str, rows: Iterable[Any], row: type | None = None) -> None:

@@ -10,9 +10,11 @@ import typer
 
 from kgctl.client.net.errors import NotFound
 from kgctl.commands.pipelines import bench as pipeline_bench
+from kgctl.commands.pipelines import maintain as pipeline_maintain
 from kgctl.commands.pipelines import replay as pipeline_replay
 from kgctl.commands.pipelines import restore_groups as pipeline_restore_groups
 from kgctl.commands.pipelines import run as pipeline_run
+from kgctl.commands.pipelines import sql as pipeline_sql
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -105,6 +107,8 @@ def report(ctx: typer.Context, out: Out) -> None:
 
 pipeline_app.command("replay", epilog=pipeline_replay.EPILOG)(pipeline_replay.replay)
 pipeline_app.command("restore-groups", epilog=pipeline_restore_groups.EPILOG)(pipeline_restore_groups.restore_groups)
+pipeline_app.command("sql", epilog=pipeline_sql.EPILOG)(pipeline_sql.sql)
+pipeline_app.command("maintain", epilog=pipeline_maintain.EPILOG)(pipeline_maintain.maintain)
 pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
 
 

@@ -20,7 +20,8 @@ from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.spark.monitoring import QueryMonitor, task_progress
 from kgctl.pipelines.tables.manifest import Busy
-from kgctl.pipelines.tables.merging import many_alike, merge
+from kgctl.pipelines.tables.merge_plans import many_alike
+from kgctl.pipelines.tables.merging import merge
 
 _POLL_S = 0.25
 # How often small files are merged, and how long a merge waits for a commit or a reader.

@@ -17,7 +17,5 @@ class Damaged(KgctlError):
     name = "DAMAGED"
 
 
-class Newer(KgctlError):
+class Newer(Precondition):
     """A newer kgctl wrote the table."""
-
-    name = "NEWER"

@@ -143,6 +143,9 @@ ELSEWHERE = {
     "pipeline-status",
     # See pipelines/replay/test_replays.py.
     "pipeline-replay",
+    # See tests/kgctl/pipelines/test_maintain.py and views/test_sql.py.
+    "pipeline-maintenance",
+    "pipeline-sql-tables",
     # The summary of a large plan is a table only; programs get each partition.
     "offset-reset-summary",
     # See test_plans_and_undo.py.
@@ -175,7 +178,14 @@ def test_every_command_declares_the_kinds_that_it_shows() -> None:
     assert declared <= LAYOUTS.keys()
     shown = {kind for path in SOURCES.rglob("*.py") for kind in re.findall(r'kind="([a-z-]+)"', path.read_text())}
     # `produce` shows no table; a query and the measurements of `pipeline bench` have columns of their own.
-    own_columns = {"pipeline-bench", "pipeline-bench-sources", "store-query", "store-tables"}
+    own_columns = {
+        "pipeline-bench",
+        "pipeline-bench-sources",
+        "pipeline-sql",
+        "pipeline-sql-tables",
+        "store-query",
+        "store-tables",
+    }
     assert shown - declared <= {"produced", "offset-reset-summary", *own_columns}
 
 

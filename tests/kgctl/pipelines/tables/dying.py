@@ -19,7 +19,8 @@ from pathlib import Path
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.tables import durable, manifest
 from kgctl.pipelines.tables.manifest import StagedFile, TableFolder, Writer
-from kgctl.pipelines.tables.merging import all_small, merge
+from kgctl.pipelines.tables.merge_plans import all_small
+from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.tables.retention import drop
 from kgctl.pipelines.tables.state import batch_from_json
 

@@ -13,7 +13,8 @@ import pytest
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.tables import manifest
 from kgctl.pipelines.tables.manifest import FOLD_AT, Busy, Damaged, StagedFile, TableFolder
-from kgctl.pipelines.tables.merging import TIER_FILES, all_small, many_alike, merge
+from kgctl.pipelines.tables.merge_plans import TIER_FILES, all_small, many_alike
+from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.tables.retention import drop, expired
 from kgctl.pipelines.tables.state import TableState
 from tests.kgctl.pipelines.tables.dying import put
@@ -26,7 +27,8 @@ MERGE_FOREVER = """
 import sys
 from pathlib import Path
 from kgctl.pipelines.tables.manifest import TableFolder
-from kgctl.pipelines.tables.merging import all_small, merge
+from kgctl.pipelines.tables.merge_plans import all_small
+from kgctl.pipelines.tables.merging import merge
 from tests.kgctl.pipelines.tables.dying import TABLE, put
 folder = Path(sys.argv[1])
 for number in range(int(sys.argv[3])):

@@ -18,7 +18,8 @@ from kgctl.pipelines.schemas.groups import LAG, REBALANCES
 from kgctl.pipelines.schemas.model import Change, Column, Table
 from kgctl.pipelines.tables.arrow import arrow_schema, read_file
 from kgctl.pipelines.tables.manifest import Newer, StagedFile, TableFolder
-from kgctl.pipelines.tables.merging import all_small, merge
+from kgctl.pipelines.tables.merge_plans import all_small
+from kgctl.pipelines.tables.merging import merge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

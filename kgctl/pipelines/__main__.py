@@ -75,6 +75,11 @@ def _end_with_parent(stop: threading.Event) -> None:
 def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     out = Path(settings.out)
     delivery: Delivery | None = None
+    if settings.is_archive:
+        from kgctl.pipelines.archive.run import run_archive
+
+        with held_by_one_run(out):
+            run_archive(settings, emit, stop, lambda: _stop_on_signals(stop))
     if settings.jobs:
         with held_by_one_run(out):
             delivery = _run(settings, emit, stop)

@@ -18,6 +18,7 @@ class RunSettings:
     """`since` is earliest, latest or a time in ms since 1970; `trigger_s`, `step_s` and `scan_every_s` are in seconds.
 
     `topics` is a regular expression for whole names of topics, for the jobs about topics; None leaves the choice to the job.
+    Without jobs, `archived` are the topics to archive; with `archives_all`, those that exist; up to `until_ms` since 1970.
     `connection_properties` are those that `bootstrap` leaves out, secrets included. `read_only`: commit no positions.
     `sinks` are as the command line has them, but complete: URLs, not files with URLs. `repeat_s`: after how many seconds a
     sink gets a fault again. `fail_on`: the status that makes the run fail.
@@ -48,7 +49,16 @@ class RunSettings:
     webhook_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     repeat_s: float = 4 * 3600.0
     fail_on: str | None = None
+    archived: tuple[str, ...] = ()
+    archives_all: bool = False
+    isolation_level: str = "read_committed"
+    until_ms: int | None = None
     connection_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the run archives topics, instead of running jobs."""
+        return bool(self.archived) or self.archives_all
 
     @property
     def out_dir(self) -> Path:
@@ -81,6 +91,6 @@ def from_json(text: str) -> RunSettings:
     fields = json.loads(text)
     for name in ("conf", "source_options", "webhook_headers", "connection_properties"):
         fields[name] = tuple((key, value) for key, value in fields[name])
-    for name in ("jobs", "sinks"):
+    for name in ("jobs", "archived", "sinks"):
         fields[name] = tuple(fields[name])
     return RunSettings(**fields)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kgctl.client.net.errors import NotFound
+from kgctl.commands.pipelines import archive as pipeline_archive
 from kgctl.commands.pipelines import bench as pipeline_bench
 from kgctl.commands.pipelines import maintain as pipeline_maintain
 from kgctl.commands.pipelines import replay as pipeline_replay
@@ -76,6 +77,7 @@ def doctor(ctx: typer.Context) -> None:
 
 
 pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
+pipeline_app.command("archive", epilog=pipeline_archive.EPILOG)(pipeline_archive.archive)
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))

@@ -176,19 +176,19 @@ def run(
         jobs=tuple(job.name for job in chosen),
         bootstrap=",".join(map(str, connection.bootstrap)),
         out=str(out.absolute()),
-        source=_one_of(source, SOURCES, "--source"),
-        since=_since(since),
+        source=one_of(source, SOURCES, "--source"),
+        since=since_of(since),
         follow=follow,
-        trigger_s=_above_zero(trigger, "--trigger"),
-        step_s=_above_zero(step, "--step"),
+        trigger_s=above_zero(trigger, "--trigger"),
+        step_s=above_zero(step, "--step"),
         topics=topics,
-        scan_every_s=_above_zero(scan_every, "--scan-every"),
+        scan_every_s=above_zero(scan_every, "--scan-every"),
         max_offsets_per_trigger=max_offsets,
         checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
         master=master,
         remote=remote,
-        conf=tuple(_pair(text, "--conf") for text in conf or ()),
-        source_options=tuple(map(_source_option, option or ())),
+        conf=tuple(pair(text, "--conf") for text in conf or ()),
+        source_options=tuple(map(source_option, option or ())),
         quick=quick,
         report=report,
         timeout_s=connection.timeout,
@@ -197,15 +197,15 @@ def run(
         sinks=tuple(f"{target.kind}:{target.where}" for target in targets),
         webhook_headers=_headers(webhook_headers, targets),
         repeat_s=parse_duration(repeat, "--repeat") / 1000,
-        fail_on=None if fail_on is None else _one_of(fail_on.upper(), LIMITS, "--fail-on"),
+        fail_on=None if fail_on is None else one_of(fail_on.upper(), LIMITS, "--fail-on"),
         connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
-    _finish(run_settings, json_lines)
+    finish(run_settings, json_lines)
 
 
 def report_only(out: Path) -> None:
     """Write the report from existing tables."""
-    _finish(RunSettings((), "", str(out.absolute()), report=True, log_file=str(out.absolute() / LOG_NAME)), False)
+    finish(RunSettings((), "", str(out.absolute()), report=True, log_file=str(out.absolute() / LOG_NAME)), False)
 
 
 def known_job(name: str) -> Job:
@@ -216,7 +216,7 @@ def known_job(name: str) -> Job:
     return JOBS[name]
 
 
-def _finish(run_settings: RunSettings, json_lines: bool) -> None:
+def finish(run_settings: RunSettings, json_lines: bool) -> None:
     line = ProgressLine(json_lines)
     began = time.monotonic()
     try:
@@ -235,6 +235,8 @@ def _finish(run_settings: RunSettings, json_lines: bool) -> None:
     if not has_ended:
         note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)
+    if run_settings.is_archive:
+        note(f"Done in {time.monotonic() - began:.0f} s; the archive is in {run_settings.out}")
     if run_settings.jobs:
         note(f"Done in {time.monotonic() - began:.0f} s; the tables are in {run_settings.out}")
 
@@ -270,33 +272,33 @@ def _judges() -> str:
     return " or ".join(job.name for job in JOBS.values() if verdict_tables([job.name]))
 
 
-def _one_of(value: str, known: tuple[str, ...], option: str) -> str:
+def one_of(value: str, known: tuple[str, ...], option: str) -> str:
     if value not in known:
         raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
     return value
 
 
-def _since(text: str) -> str | int:
+def since_of(text: str) -> str | int:
     if text in ("earliest", "latest"):
         return text
     return parse_datetime(text, "--from")
 
 
-def _above_zero(value: float, option: str) -> float:
+def above_zero(value: float, option: str) -> float:
     if not 0 < value <= 86400 * 365:
         raise typer.BadParameter(f"{value:g} is not a number of seconds above 0.", param_hint=f"'{option}'")
     return value
 
 
-def _pair(text: str, flag: str) -> tuple[str, str]:
+def pair(text: str, flag: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
     return key, value
 
 
-def _source_option(text: str) -> tuple[str, str]:
-    name, value = _pair(text, "--option")
+def source_option(text: str) -> tuple[str, str]:
+    name, value = pair(text, "--option")
     if is_secret(name.removeprefix("kafka.")):
         raise typer.BadParameter(
             f"{name} is a secret, and other users can read command lines: use --context or --command-config.",

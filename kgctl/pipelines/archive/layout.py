@@ -44,7 +44,7 @@ class TopicFacts:
 class ReadRange:
     """All offsets from `start` up to, but not including, `end` were read; `records` of them hold a record.
 
-    `leader_epoch` is that of the last offset before `end`, -1 if the cluster gives none.
+    `leader_epoch` is the newest of the partition before the range was read, -1 if the cluster gives none.
     """
 
     topic: str
@@ -95,7 +95,8 @@ class GroupOffset:
     """A committed offset. `leader_epoch` is -1 and `metadata` "" if there is none.
 
     `timestamp_ms` is that of the first record at or after the offset; None: the log had no such record. `log_start` and
-    `log_end` are those of the partition at that time: a group with `offset == log_end` had no lag.
+    `log_end` are those of the partition at that time: a group with `offset == log_end` had no lag. `type` is classic,
+    consumer, share or streams; for a share group the offset is where it begins to read.
     """
 
     group: str
@@ -107,6 +108,7 @@ class GroupOffset:
     timestamp_ms: int | None
     log_start: int
     log_end: int
+    type: str = "classic"
 
 
 @dataclass(frozen=True, slots=True)

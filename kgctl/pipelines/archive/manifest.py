@@ -90,6 +90,12 @@ class Archive:
         """Per partition the offset at which the archive continues."""
         return {partition: end for partition, (_, end) in self.spans.items()}
 
+    @cached_property
+    def leader_epochs(self) -> dict[TopicPartition, int]:
+        """Per partition the leader epoch of the last range, where it is known."""
+        ranges = (one for commit in self.commits for one in commit.addition.ranges)
+        return {partition_of(one): one.leader_epoch for one in ranges if one.leader_epoch >= 0}
+
     def files(self, partition: TopicPartition | None = None) -> list[ArchivedFile]:
         """In the order of their first offsets, of all partitions or of one."""
         return sorted(

@@ -1,0 +1,79 @@
+"""Reads ranges of offsets with Spark: each task writes its records to Parquet files, and returns what the files hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kgctl.pipelines.archive.files import write_files
+from kgctl.pipelines.archive.layout import ArchivedFile
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source import connector
+from kgctl.pipelines.source.ranges import OffsetRange, to_json
+from kgctl.pipelines.source.record_columns import RAW_SCHEMA_WITH_HEADERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FACTS = pa.schema([("facts", pa.string())])
+# Spark hands records to Python in batches of this size: not 10,000 records, which may be large.
+_BATCH_CONF = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """The part that runs in a Spark task. `staging` is a folder that driver and executors share."""
+
+    staging: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = write_files(batches, Path(self.staging))
+        facts = [json.dumps(asdict(file)) for file in files]
+        yield pa.RecordBatch.from_arrays([pa.array(facts, pa.string())], schema=_FACTS)
+
+
+def prepare(spark: SparkSession, settings: RunSettings) -> None:
+    """Set what reading needs in the session."""
+    conf = _BATCH_CONF | (connector.session_conf(settings.archived) if settings.source == "kafka" else {})
+    for name, value in conf.items():
+        spark.conf.set(name, value)
+
+
+def read_ranges(
+    spark: SparkSession,
+    settings: RunSettings,
+    connection_options: Mapping[str, str],
+    ranges: Iterable[OffsetRange],
+    staging: Path,
+) -> list[ArchivedFile]:
+    """Write the records of the ranges to files in `staging`. What a task wrote that Spark repeated is not in the result."""
+    frame = spark.read.format(settings.source).options(**_options(settings, list(ranges)), **connection_options).load()
+    rows = frame.select(*(f"`{name}`" for name in RAW_SCHEMA_WITH_HEADERS.names))
+    found = rows.mapInArrow(WriteTask(str(staging)), "facts string").collect()
+    return [ArchivedFile(**json.loads(row["facts"])) for row in found]
+
+
+def _options(settings: RunSettings, ranges: list[OffsetRange]) -> dict[str, str]:
+    numbers: dict[str, list[int]] = {}
+    for one in ranges:
+        numbers.setdefault(one.partition.topic, []).append(one.partition.partition)
+    options = {
+        "kafka.bootstrap.servers": settings.bootstrap,
+        "kafka.isolation.level": settings.isolation_level,
+        "assign": json.dumps(numbers),
+        "startingOffsets": json.dumps(to_json({one.partition: one.start for one in ranges})),
+        "endingOffsets": json.dumps(to_json({one.partition: one.end for one in ranges})),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+    if settings.source == "kafka":
+        options |= connector.FAST
+    return options | dict(settings.source_options)

@@ -1,0 +1,294 @@
+"""Runs `kgctl pipeline archive` in the Spark process.
+
+The archive itself says where it ends, so there is no checkpoint beside it: each step plans ranges from the manifest and the
+ends of the logs, reads exactly these with Spark, and commits files and ranges together. A step that dies leaves nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgctl.client.net.connector import DEFAULT_CLIENT_ID
+from kgctl.client.net.errors import KgctlError
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.cluster import ArchivedCluster
+from kgctl.pipelines.archive.groups import read_groups, write_groups
+from kgctl.pipelines.archive.layout import (
+    Addition,
+    ArchivedFile,
+    GroupsSnapshot,
+    Hole,
+    ReadRange,
+    TopicFacts,
+    partition_of,
+)
+from kgctl.pipelines.archive.manifest import ArchiveWriter, writing
+from kgctl.pipelines.archive.planning import (
+    Log,
+    Plan,
+    check_archive,
+    check_epochs,
+    check_topics,
+    plan_next,
+)
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.losses import DataLoss
+from kgctl.pipelines.source.secured import check_secured, secured_options
+from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JOB = "archive"
+READ_COMMITTED = "read_committed"
+DEFAULT_OFFSETS_PER_STEP = 2_000_000
+# How often in a row retention may overtake a step before the run gives up.
+_MAX_OVERTAKEN = 10
+# How often --follow takes a snapshot of committed offsets.
+_GROUPS_EVERY_S = 30.0
+
+Emit = Callable[[Progress], None]
+# Reads ranges into a folder. Its session starts when there is something to read.
+Read = Callable[[Plan, Path], list[ArchivedFile]]
+Offsets = dict[TopicPartition, int]
+Logs = dict[TopicPartition, Log]
+
+
+def run_archive(settings: RunSettings, emit: Emit, stop: threading.Event, catch_signals: Callable[[], None]) -> None:
+    """Raises KgctlError, or Interrupted if the user ended the run.
+
+    `catch_signals` is called once Spark has started, which installs handlers of its own.
+    """
+    check_secured(settings)
+    with (
+        ArchivedCluster(
+            settings.connection(DEFAULT_CLIENT_ID),
+            committed_only=settings.isolation_level == READ_COMMITTED,
+            stop=stop,
+        ) as cluster,
+        _reading(settings, emit, stop, catch_signals) as read,
+        writing(settings.out_dir) as writer,
+    ):
+        check_archive(writer.archive, cluster.id(), settings.isolation_level)
+        Archiving(settings, cluster, writer, read, emit, stop).run()
+
+
+@contextlib.contextmanager
+def _reading(
+    settings: RunSettings, emit: Emit, stop: threading.Event, catch_signals: Callable[[], None]
+) -> Iterator[Read]:
+    from kgctl.pipelines.archive.reading import prepare, read_ranges
+    from kgctl.pipelines.spark.connector_jars import needed_jars
+    from kgctl.pipelines.spark.monitoring import task_progress
+    from kgctl.pipelines.spark.session import open_session
+
+    jars = needed_jars(settings) if settings.source == "kafka" else ()
+    with contextlib.ExitStack() as stack:
+        opened: list[tuple[SparkSession, dict[str, str]]] = []
+
+        def read(plan: Plan, staging: Path) -> list[ArchivedFile]:
+            if not plan.to_read:
+                return []
+            if not opened:
+                emit(Progress("starting", "starting Spark, which takes a few seconds"))
+                began = time.monotonic()
+                options = stack.enter_context(secured_options(settings))
+                spark = stack.enter_context(open_session(settings, app_name="kgctl archive", jars=jars))
+                catch_signals()
+                prepare(spark, settings)
+                opened.append((spark, options))
+                emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
+            spark, options = opened[0]
+            try:
+                with task_progress(spark, JOB, emit, stop):
+                    return read_ranges(spark, settings, options, plan.to_read, staging)
+            except Exception as error:
+                if stop.is_set():
+                    raise Interrupted from None
+                raise JobFailed(JOB, reason_of(error)) from error
+
+        yield read
+
+
+class Archiving:
+    """The steps of one run."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        cluster: ArchivedCluster,
+        writer: ArchiveWriter,
+        read: Read,
+        emit: Emit,
+        stop: threading.Event,
+    ) -> None:
+        self._settings, self._cluster, self._writer = settings, cluster, writer
+        self._read, self._emit, self._stop = read, emit, stop
+        # Where a run without --follow ends: where the logs ended when it began. None before the first step.
+        self._until: Offsets | None = None
+        # A snapshot that is kept once the archive has reached the ends of the logs after it.
+        self._groups: GroupsSnapshot | None = None
+        self._groups_due = 0.0
+        self._epochs: Offsets = {}
+        self._records = 0
+        self._overtaken = 0
+
+    def run(self) -> None:
+        self._emit(Progress("job", job=JOB))
+        while True:
+            self._check_stop()
+            if self._step():
+                continue
+            if not self._settings.follow:
+                break
+            self._stop.wait(self._settings.trigger_s)
+        self._emit(Progress("done", job=JOB, records=self._records))
+
+    def _step(self) -> bool:
+        """Read and commit what there is, up to the limit. True if there is more to read."""
+        is_first = self._until is None
+        topics = self._cluster.topics(self._names())
+        check_topics(self._writer.archive.topics, topics)
+        # Before the ends of the logs: no group is then ahead of the archive.
+        if is_first or (self._settings.follow and self._groups is None and time.monotonic() >= self._groups_due):
+            self._take_groups(topics)
+        logs = self._cluster.logs(_partitions(topics))
+        self._check_epochs(logs)
+        if self._until is None:
+            self._until = self._end(logs)
+        until = {} if self._settings.follow else self._until
+        if not self._settings.follow:
+            # A partition that is new since the first step belongs to the next run.
+            logs = {one: log for one, log in logs.items() if one in until}
+        limit = self._settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_STEP
+        begins = self._begins(topics, logs, "earliest" if not is_first else self._settings.since)
+        plan = plan_next(self._writer.archive.ends(), logs, begins, until, limit, time.time_ns() // 1_000_000)
+        if plan or _news(self._writer.archive.topics, topics):
+            began = time.monotonic()
+            records = self._commit(topics, plan, logs)
+            behind = self._behind(logs, until)
+            self._report(records, time.monotonic() - began, behind)
+            if behind:
+                return True
+        if self._groups is not None:
+            known = read_groups(self._settings.out_dir)
+            if known is None or known.offsets != self._groups.offsets:
+                write_groups(self._settings.out_dir, self._groups)
+            self._groups = None
+        return False
+
+    def _names(self) -> Sequence[str]:
+        return self._cluster.all_topics() if self._settings.archives_all else self._settings.archived
+
+    def _take_groups(self, topics: Sequence[TopicFacts]) -> None:
+        self._groups_due = time.monotonic() + _GROUPS_EVERY_S
+        try:
+            self._groups = self._cluster.groups([topic.name for topic in topics])
+        except KgctlError as error:
+            self._emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
+
+    def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs) -> int:
+        """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""
+
+        def complete(files: Sequence[ArchivedFile]) -> Addition:
+            # A topic that was recreated while it was read has another id now.
+            check_topics({topic.name: topic for topic in topics}, self._cluster.topics([one.name for one in topics]))
+            return Addition(
+                cluster_id=self._cluster.id(),
+                isolation_level=self._settings.isolation_level,
+                topics=_news(self._writer.archive.topics, topics),
+                ranges=tuple(_ranges(plan, files, logs)),
+                holes=plan.holes,
+            )
+
+        try:
+            addition = self._writer.commit(lambda staging: self._read(plan, staging), complete)
+        except JobFailed as failure:
+            self._overtaken += 1
+            if failure.name != DataLoss.name or self._overtaken > _MAX_OVERTAKEN:
+                raise
+            # Retention deleted records between plan and read: the next plan has a hole there, or refuses the log.
+            return 0
+        self._overtaken = 0
+        for hole in plan.holes:
+            self._emit(Progress("note", hole_text(hole), job=JOB))
+        return sum(one.records for one in addition.ranges)
+
+    def _begins(self, topics: Sequence[TopicFacts], logs: Logs, since: str | int) -> Offsets:
+        """Where topics begin that are new to the archive. A partition added to a known topic begins at offset 0."""
+        known = self._writer.archive.topics
+        new = [one for one in _partitions([t for t in topics if t.name not in known]) if one in logs]
+        if since == "earliest":
+            return {one: logs[one].start for one in new}
+        if since == "latest":
+            return {one: logs[one].end for one in new}
+        assert isinstance(since, int)
+        return self._cluster.at_time(new, since, logs)
+
+    def _end(self, logs: Logs) -> Offsets:
+        if self._settings.until_ms is None:
+            return {one: log.end for one, log in logs.items()}
+        return self._cluster.at_time(logs, self._settings.until_ms, logs)
+
+    def _check_epochs(self, logs: Logs) -> None:
+        """Of partitions whose leader epoch is not that of the step before, or of the last commit of an earlier run."""
+        last = self._writer.archive.leader_epochs
+        changed = {
+            one: last[one]
+            for one, log in logs.items()
+            if one in last and log.leader_epoch != self._epochs.get(one, last[one])
+        }
+        check_epochs(self._writer.archive.ends(), self._cluster.epoch_ends(changed))
+        self._epochs = {one: log.leader_epoch for one, log in logs.items()}
+
+    def _behind(self, logs: Logs, until: Offsets) -> int:
+        """How many offsets are left to read."""
+        ends = self._writer.archive.ends()
+        wanted = {one: min(log.end, until.get(one, log.end)) for one, log in logs.items()}
+        return sum(max(0, end - ends.get(one, logs[one].start)) for one, end in wanted.items())
+
+    def _report(self, records: int, seconds: float, behind: int) -> None:
+        self._records += records
+        rate = records / seconds if seconds > 0 else 0.0
+        self._emit(
+            Progress(
+                "progress",
+                job=JOB,
+                records=self._records,
+                records_per_s=round(rate, 1),
+                behind=behind,
+                eta_s=behind / rate if rate else None,
+                batch=len(self._writer.archive.commits) - 1,
+            )
+        )
+
+    def _check_stop(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted
+
+
+def hole_text(hole: Hole) -> str:
+    return (
+        f"{partition_of(hole)}: offsets {hole.start} to {hole.end - 1} are missing: they were deleted from the log before "
+        "they were archived"
+    )
+
+
+def _partitions(topics: Sequence[TopicFacts]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
+
+
+def _news(known: dict[str, TopicFacts], found: Sequence[TopicFacts]) -> tuple[TopicFacts, ...]:
+    return tuple(topic for topic in found if known.get(topic.name) != topic)
+
+
+def _ranges(plan: Plan, files: Sequence[ArchivedFile], logs: Logs) -> Iterator[ReadRange]:
+    for one in plan.ranges:
+        records = sum(file.records for file in files if partition_of(file) == one.partition)
+        yield ReadRange(*one.partition, one.start, one.end, records, logs[one.partition].leader_epoch)

@@ -90,3 +90,16 @@ class ReplayRow:
     note: str | None = None
     status: str = "planned"
     error: RowError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFindingRow:
+    """`ok` is False for a fault, None for information. Offsets are None if the finding is not about offsets."""
+
+    finding: str
+    topic: str | None
+    partition: int | None
+    first_offset: int | None
+    last_offset: int | None
+    detail: str
+    ok: bool | None

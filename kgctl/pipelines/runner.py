@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError
@@ -35,9 +35,9 @@ class RunFailed(KgctlError):
         self.exit_code, self.log = exit_code, log
 
 
-def check_installed() -> None:
+def check_installed(packages: Sequence[str] = _PACKAGES) -> None:
     """Raises PipelinesMissing, which says what to install."""
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise PipelinesMissing(f"the pipelines need {', '.join(missing)}: pip install 'kgctl[pipelines]'")
 

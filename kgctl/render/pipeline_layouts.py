@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, MaintenanceRow, QueryableRow, ReplayRow, TableRow
+from kgctl.model.pipelines import (
+    ArchiveFindingRow,
+    ColumnRow,
+    FindingRow,
+    JobRow,
+    MaintenanceRow,
+    QueryableRow,
+    ReplayRow,
+    TableRow,
+)
 from kgctl.model.rescue import RescuedOffsetRow, RescueRow
 from kgctl.render.columns import RELUCTANTLY, Column, Layout, Shown, Tone
 from kgctl.render.parts import ERROR, NAME, SENTENCE, STATUS
@@ -110,4 +119,18 @@ PIPELINE_LAYOUTS: dict[str, Layout] = {
             SENTENCE("NOTE", "note", shown=Shown.IF_ANY),
         ),
     ),
+    "pipeline-verify": Layout(
+        ArchiveFindingRow,
+        (
+            Column("FINDING", "finding", 14),
+            NAME("TOPIC", "topic", 12),
+            Column("PARTITION", "partition", 9),
+            Column("OFFSETS", lambda row: _offsets(row.first_offset, row.last_offset), 12),
+            SENTENCE("DETAIL", "detail"),
+        ),
+    ),
 }
+
+
+def _offsets(first: int | None, last: int | None) -> str | None:
+    return None if first is None else str(first) if first == last else f"{first}-{last}"

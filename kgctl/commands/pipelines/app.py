@@ -16,6 +16,7 @@ from kgctl.commands.pipelines import replay as pipeline_replay
 from kgctl.commands.pipelines import restore_groups as pipeline_restore_groups
 from kgctl.commands.pipelines import run as pipeline_run
 from kgctl.commands.pipelines import sql as pipeline_sql
+from kgctl.commands.pipelines import verify as pipeline_verify
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -78,6 +79,7 @@ def doctor(ctx: typer.Context) -> None:
 
 pipeline_app.command("run", epilog=pipeline_run.EPILOG)(pipeline_run.run)
 pipeline_app.command("archive", epilog=pipeline_archive.EPILOG)(pipeline_archive.archive)
+pipeline_app.command("verify", epilog=pipeline_verify.EPILOG)(pipeline_verify.verify)
 
 
 @pipeline_app.command(epilog=examples("kgctl pipeline status --out facts"))

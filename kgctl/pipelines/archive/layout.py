@@ -25,7 +25,7 @@ RECORDS, GROUPS_FILE = "records", "groups.json"
 # Hive's name for null: the day of a record without a timestamp, or with one after the year 9999.
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 _LAST_DAY = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days
 
 
@@ -162,7 +162,7 @@ def date_of(day: int) -> str:
 
 
 def day_of(timestamp_ms: int) -> int:
-    return timestamp_ms // _DAY_MS
+    return timestamp_ms // DAY_MS
 
 
 def folder_of(topic: str, day: int) -> str:

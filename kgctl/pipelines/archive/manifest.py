@@ -7,7 +7,7 @@ neither Spark nor pyarrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -160,7 +160,7 @@ class ArchiveWriter:
         is deleted. Raises NotContiguous, and what `write` and `complete` raise; then nothing is committed.
         """
         number = len(self.archive.commits)
-        batch_id = f"batch-{number:08d}"
+        batch_id = _batch_id(number)
         staging = self._writer.stage(batch_id)
         staging.mkdir()
         try:
@@ -191,27 +191,65 @@ def check_next(archive: Archive, addition: Addition) -> None:
         if one.start != end or one.end < one.start:
             raise NotContiguous(f"{partition_of(one)}: offsets {one.start} to {one.end - 1} do not continue at {end}")
         ends[partition_of(one)] = one.end
-    for range_ in addition.ranges:
-        files = [file for file in addition.files if partition_of(file) == partition_of(range_)]
-        inside = [file for file in files if range_.start <= file.first_offset <= file.last_offset < range_.end]
-        if sum(file.records for file in inside) != range_.records:
-            raise NotContiguous(
-                f"{partition_of(range_)}: the files do not hold the {range_.records} records of the range"
-            )
+    ranges = {partition_of(one): one for one in addition.ranges}
+    counts = dict.fromkeys(ranges, 0)
+    for file in addition.files:
+        range_ = ranges.get(partition_of(file))
+        if range_ is None or not range_.start <= file.first_offset <= file.last_offset < range_.end:
+            raise NotContiguous(f"{partition_of(file)}: {file.path} holds records outside of the range that was read")
+        counts[partition_of(file)] += file.records
+    for partition, range_ in ranges.items():
+        if counts[partition] != range_.records:
+            raise NotContiguous(f"{partition}: the files hold {counts[partition]} records, not {range_.records}")
+
+
+def read_undamaged(folder: Path) -> tuple[Archive, list[Damaged]]:
+    """The commits that can be read, and what is wrong with the others."""
+    table = TableFolder(records_folder(folder))
+    batches: list[Batch] = []
+    damaged = []
+    for path in sorted(table.manifests.glob("*.json")):
+        try:
+            batch = table.batch(path.stem)
+        except Damaged as error:
+            damaged.append(error)
+        else:
+            batches += [] if batch is None else [batch]
+    return _archive(folder, table, batches, damaged=damaged), damaged
 
 
 def _read(folder: Path, known: Archive | None = None) -> Archive:
-    """All commits; those that are `known` are not read again."""
+    """All commits; those that are `known` are not read again. Raises Damaged."""
     table = TableFolder(records_folder(folder))
-    commits = list(known.commits) if known is not None else []
+    if known is None:
+        return _archive(folder, table, table.state().batches)
+    following = table.batch(_batch_id(len(known.commits)))
+    return _archive(folder, table, [] if following is None else [following], known.commits)
+
+
+def _archive(
+    folder: Path,
+    table: TableFolder,
+    batches: Iterable[Batch],
+    before: Sequence[Commit] = (),
+    damaged: list[Damaged] | None = None,
+) -> Archive:
+    """A damaged commit is left out and added to `damaged`, if that is given."""
+    commits = list(before)
     staged: dict[str, Path] = {}
-    for batch in table.state().batches if known is None else [table.batch(f"batch-{len(commits):08d}")]:
-        if batch is None:
-            continue
-        commit = _commit(table, batch)
-        commits.append(commit)
+    for batch in batches:
+        try:
+            commits.append(_commit(table, batch))
+        except Damaged as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
         staged |= {f"{RECORDS}/{file.path}": table.staging / batch.staging / file.staged for file in batch.files}
     return Archive(folder, tuple(sorted(commits, key=lambda commit: commit.number)), staged)
+
+
+def _batch_id(number: int) -> str:
+    return f"batch-{number:08d}"
 
 
 def _commit(table: TableFolder, batch: Batch) -> Commit:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive import files as archive_files
-from kgctl.pipelines.archive.files import read_records
 from kgctl.pipelines.archive.layout import NO_DATE
-from kgctl.pipelines.archive.manifest import Archive, read_archive
+from kgctl.pipelines.archive.manifest import read_archive
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from tests.kgctl.pipelines.archive.reading import rows_of
 
 ZERO = TopicPartition("orders", 0)
 DAY_MS = 86_400_000
@@ -26,7 +25,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
         Row(7, bytes(range(256)), bytes(1000), NOON_MS + 1, (), 1),
     ]
     add(tmp_path, {ZERO: rows}, {ZERO: (2, 9)}, topics=[facts("orders")])
-    assert read(read_archive(tmp_path)) == rows
+    assert rows_of(read_archive(tmp_path), ZERO) == rows
 
 
 def test_a_file_is_described_by_its_facts(tmp_path: Path) -> None:
@@ -51,8 +50,8 @@ def test_days_that_alternate_are_read_in_offset_order(tmp_path: Path, monkeypatc
     add(tmp_path, {ZERO: rows}, {ZERO: (0, 200)}, topics=[facts("orders")])
     archive = read_archive(tmp_path)
     assert len(archive.files()) > 10
-    assert read(archive) == rows
-    assert read(archive, 31, 77) == [row for row in rows if 31 <= row.offset < 77]
+    assert rows_of(archive, ZERO) == rows
+    assert rows_of(archive, ZERO, 31, 77) == [row for row in rows if 31 <= row.offset < 77]
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, -(2**53), 2**53])
@@ -61,25 +60,4 @@ def test_a_record_without_a_day_has_the_null_of_hive(tmp_path: Path, timestamp_m
     add(tmp_path, {ZERO: rows}, {ZERO: (0, 1)}, topics=[facts("orders")])
     archive = read_archive(tmp_path)
     assert [file.path.split("/")[2] for file in archive.files()] == [f"date={NO_DATE}"]
-    assert read(archive) == rows
-
-
-def read(archive: Archive, start: int | None = None, end: int | None = None) -> list[Row]:
-    return [
-        Row(
-            row["offset"],
-            row["key"],
-            row["value"],
-            row["timestamp"] // 1000,
-            tuple((one["key"], one["value"]) for one in row["headers"] or ()),
-            row["timestampType"],
-        )
-        for batch in read_records(archive, ZERO, start, end)
-        for row in as_dicts(batch)
-    ]
-
-
-def as_dicts(batch: Any) -> list[dict[str, Any]]:
-    """With timestamps in microseconds: some have no datetime."""
-    at = batch.schema.get_field_index("timestamp")
-    return batch.set_column(at, "timestamp", batch.column(at).cast("int64")).to_pylist()
+    assert rows_of(archive, ZERO) == rows

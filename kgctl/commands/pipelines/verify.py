@@ -1,0 +1,86 @@
+"""`kgctl pipeline verify`: checks an archive, alone or against a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgctl.commands.shared.effects import local, shows
+from kgctl.commands.shared.help import examples
+from kgctl.commands.shared.settings import settings
+from kgctl.exit_codes import ERROR
+from kgctl.pipelines.runner import check_installed
+from kgctl.render import TABLES as TABLE_OUTPUTS
+from kgctl.render import note
+
+if TYPE_CHECKING:
+    from kgctl.client.net.connector import ConnectionSettings
+
+EPILOG = (
+    "Exit codes: those of kgctl; 1 the archive is damaged or incomplete, or differs from the cluster, 5 there is no archive."
+    "\n\n"
+    + examples(
+        "kgctl pipeline verify archive",
+        "kgctl pipeline verify archive --against prod",
+        "kgctl pipeline verify archive --against 127.0.0.1:9092 -o json",
+    )
+)
+
+
+@shows("pipeline-verify")
+@local
+def verify(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="CLUSTER",
+            help="Compare every record with this cluster too: the name of a context, or HOST:PORT.",
+        ),
+    ] = None,
+    accept_holes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-holes",
+            help="Offsets that retention deleted before they were archived are listed, but are no fault.",
+        ),
+    ] = False,
+) -> None:
+    """Check an archive: manifests, checksums, records, and that no offset is missing or twice.
+
+    Prints one row per finding. Records that the cluster has deleted or compacted away since are information, not faults.
+    """
+    check_installed(("pyarrow", "numpy"))
+    from kgctl.pipelines.archive.verifying import verify as verify_archive
+
+    connection = None if against is None else _connection(against, settings(ctx).timeout)
+    verified = verify_archive(folder, accepts_holes=accept_holes)
+    findings = list(verified.findings)
+    if connection is not None:
+        from kgctl.pipelines.archive.comparing import compare
+
+        findings += compare(verified.archive, connection)
+    if findings or settings(ctx).output not in TABLE_OUTPUTS:
+        settings(ctx).show(findings, kind="pipeline-verify")
+    faults = sum(1 for row in findings if row.ok is False)
+    contents = (
+        f"{verified.records:,} records of {len(verified.archive.partitions)} partitions in {verified.files} files, "
+        f"{verified.gaps:,} offsets without a record"
+    )
+    note(f"{folder}: {contents}. {'No fault found.' if not faults else f'{faults} faults.'}")
+    if faults:
+        raise typer.Exit(ERROR)
+
+
+def _connection(cluster: str, timeout: float) -> ConnectionSettings:
+    from kgctl.contexts.connecting import connection_to
+    from kgctl.contexts.target import Given, choose
+
+    is_address = ":" in cluster
+    words = ("--against",) * 3
+    given = Given(cluster if is_address else None, None if is_address else cluster, None, words)
+    return connection_to(choose(given), timeout=timeout)

@@ -86,7 +86,7 @@ def archive(
     ] = False,
     json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
 ) -> None:
-    """Write the records of topics to Parquet files, with a manifest of offsets and checksums.
+    """Write topics to Parquet files with a manifest of checksums.
 
     Keys, values, headers, timestamps and offsets are kept, and the committed offsets of the groups of these topics. Each run
     continues where the archive ends; a commit appears completely, once, or not at all.

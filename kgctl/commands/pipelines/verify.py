@@ -50,9 +50,10 @@ def verify(
         ),
     ] = False,
 ) -> None:
-    """Check an archive: manifests, checksums, records, and that no offset is missing or twice.
+    """Check an archive, alone or against a cluster.
 
-    Prints one row per finding. Records that the cluster has deleted or compacted away since are information, not faults.
+    Checks manifests, checksums and records, and that no offset is missing or archived twice. Prints one row per finding.
+    Records that the cluster has deleted or compacted away since are information, not faults.
     """
     check_installed(("pyarrow", "numpy"))
     from kgctl.pipelines.archive.verifying import verify as verify_archive
@@ -68,10 +69,11 @@ def verify(
         settings(ctx).show(findings, kind="pipeline-verify")
     faults = sum(1 for row in findings if row.ok is False)
     contents = (
-        f"{verified.records:,} records of {len(verified.archive.partitions)} partitions in {verified.files} files, "
-        f"{verified.gaps:,} offsets without a record"
+        f"{_counted(verified.records, 'record')} of {_counted(len(verified.archive.partitions), 'partition')} in "
+        f"{_counted(verified.files, 'file')}, {_counted(verified.gaps, 'offset')} without a record"
     )
-    note(f"{folder}: {contents}. {'No fault found.' if not faults else f'{faults} faults.'}")
+    result = f"{_counted(faults, 'fault')}." if faults else "No fault found."
+    note(f"{folder}: {contents}. {result}")
     if faults:
         raise typer.Exit(ERROR)
 
@@ -84,3 +86,7 @@ def _connection(cluster: str, timeout: float) -> ConnectionSettings:
     words = ("--against",) * 3
     given = Given(cluster if is_address else None, None if is_address else cluster, None, words)
     return connection_to(choose(given), timeout=timeout)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from dataclasses import asdict
 from pathlib import Path
 
 from kgctl.pipelines.archive.layout import FORMAT, GROUPS_FILE, GroupOffset, GroupsSnapshot
-from kgctl.pipelines.tables.manifest import Damaged
+from kgctl.pipelines.tables.durable import write_durably
+from kgctl.pipelines.tables.errors import Damaged
 
 
 def write_groups(folder: Path, snapshot: GroupsSnapshot) -> None:
     """Replace the snapshot; after a crash there is the old one or the new one."""
     content = {"format": FORMAT, **asdict(snapshot)}
     content["crc32"] = _checksum(content)
-    draft = folder / f".{GROUPS_FILE}.new"
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, folder / GROUPS_FILE)
+    write_durably(folder / GROUPS_FILE, json.dumps(content, indent=1).encode())
 
 
 def read_groups(folder: Path) -> GroupsSnapshot | None:

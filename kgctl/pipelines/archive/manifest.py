@@ -208,9 +208,9 @@ def read_undamaged(folder: Path) -> tuple[Archive, list[Damaged]]:
     table = TableFolder(records_folder(folder))
     batches: list[Batch] = []
     damaged = []
-    for path in sorted(table.manifests.glob("*.json")):
+    for name in sorted(table.loose()):
         try:
-            batch = table.batch(path.stem)
+            batch = table.batch(name)
         except Damaged as error:
             damaged.append(error)
         else:

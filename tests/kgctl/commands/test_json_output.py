@@ -146,6 +146,8 @@ ELSEWHERE = {
     # See tests/kgctl/pipelines/test_maintain.py and views/test_sql.py.
     "pipeline-maintenance",
     "pipeline-sql-tables",
+    # See tests/kgctl/pipelines/archive/test_verify_command.py.
+    "pipeline-verify",
     # The summary of a large plan is a table only; programs get each partition.
     "offset-reset-summary",
     # See test_plans_and_undo.py.

@@ -57,7 +57,14 @@ def _ranges(admin: Admin, partitions: list[TopicPartition]) -> dict[TopicPartiti
 
 def _facts(topics: list[TopicFacts], ranges: dict[TopicPartition, OffsetRange]) -> list[tuple[object, ...]]:
     return [
-        (*one, ranges[one].start, ranges[one].end, topic.delete_retention_ms, topic.dirty_ratio_limit)
+        (
+            *one,
+            ranges[one].start,
+            ranges[one].end,
+            topic.delete_retention_ms,
+            topic.dirty_ratio_limit,
+            topic.segment_bytes,
+        )
         for topic in topics
         for one in topic.partitions
         if one in ranges

@@ -34,10 +34,11 @@ def run(run: RunContext, job: Job) -> int:
     batch = f"{job.name}-{now_ms}"
     known = {row.producer_id for row in listed.rows} if not listed.errors else None
     held = run.spark.createDataFrame([_held(one, known, now_ms) for one in holds.values()], _HOLDS_DDL)
-    run.write(HOLDS, held.selectExpr("*", "timestamp_millis(at_ms) as at"), batch)
+    notes = {"at_ms": now_ms}
+    run.write(HOLDS, held.selectExpr("*", "timestamp_millis(at_ms) as at"), batch, notes)
     states = run.spark.createDataFrame([_state(row) for row in described if not row.error], transactions.STATES_DDL)
     rows = transactions.producers(run.read(TRANSACTIONS), states, now_ms)
-    return run.write(PRODUCERS, rows, batch, {"at_ms": now_ms}).rows
+    return run.write(PRODUCERS, rows, batch, notes).rows
 
 
 def _listed(run: RunContext, admin: Admin, job: Job) -> TransactionListings:

@@ -14,7 +14,7 @@ from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
 
 _POLICY, _AGE, _SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
-_TOMBSTONES, _RATIO = "delete.retention.ms", "min.cleanable.dirty.ratio"
+_TOMBSTONES, _RATIO, _SEGMENT = "delete.retention.ms", "min.cleanable.dirty.ratio", "segment.bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class TopicFacts:
     retention_bytes: int | None
     delete_retention_ms: int | None
     dirty_ratio_limit: float | None
+    segment_bytes: int | None
 
     @property
     def is_compacted(self) -> bool:
@@ -53,7 +54,7 @@ def topics_of(
     }
     if pattern is not None and not found:
         raise NotFound(f"no topic matches --topics {pattern!r}")
-    names = [_POLICY, _AGE, _SIZE, _TOMBSTONES, _RATIO]
+    names = [_POLICY, _AGE, _SIZE, _TOMBSTONES, _RATIO, _SEGMENT]
     configs = admin.run(own_configs(admin.cluster, [Resource(TOPIC, name) for name in sorted(found)], names))
     topics, failed = [], []
     for resource, values in configs.items():
@@ -82,4 +83,5 @@ def _facts(name: str, partitions: tuple[TopicPartition, ...], configs: dict[str,
         number(_SIZE) if deletes else None,
         number(_TOMBSTONES),
         float(ratio) if ratio else None,
+        number(_SEGMENT),
     )

@@ -9,6 +9,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.schemas import topics as schemas
+from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kgctl.pipelines.transforms import wire
+from kgctl.pipelines.transforms.key_kinds import OFFSET_COMMIT_KEYS
 
 KEY = ("topic", "part")
 RECORD, CHUNK = 0, 1
@@ -19,7 +22,8 @@ SCAN_DDL = (
     "is_tombstone boolean, horizon_ms bigint, aborted bigint, aborted_bytes double, control bigint"
 )
 FACTS_DDL = (
-    "topic string, part int, log_start bigint, read_until bigint, delete_retention_ms bigint, dirty_ratio_limit double"
+    "topic string, part int, log_start bigint, read_until bigint, delete_retention_ms bigint, dirty_ratio_limit double, "
+    "segment_bytes bigint"
 )
 WORST_KEYS = 10
 
@@ -110,11 +114,31 @@ def worst_keys(keys: DataFrame, now_ms: int) -> DataFrame:
     rows = rows.withColumns(
         {
             "at": f.timestamp_millis(f.lit(now_ms)),
-            "text": f.try_validate_utf8(f.col("key").cast("string")),
+            "text": _text(),
             "last": f.timestamp_millis("last_ms"),
         }
     )
     return _rounded(rows, schemas.COMPACTION_KEYS.column_names)
+
+
+def _text() -> Column:
+    """The key as text: of internal topics decoded, of others if it is printable."""
+    key, topic = f.col("key"), f.col("topic")
+    plain = f.try_validate_utf8(key.cast("string"))
+    size = wire.int16(key, f.lit(3))
+    name, second = wire.text(key, f.lit(5), size), size + 5
+    second_size = wire.int16(key, second)
+    commit = f.concat(
+        name,
+        f.lit(" "),
+        wire.text(key, second + 2, second_size),
+        f.lit("-"),
+        wire.int32(key, second + 2 + second_size),
+    )
+    decoded = f.when((topic == OFFSETS_TOPIC) & wire.int16(key, f.lit(1)).isin(*OFFSET_COMMIT_KEYS), commit).when(
+        topic.isin(OFFSETS_TOPIC, TRANSACTIONS_TOPIC), name
+    )
+    return f.coalesce(decoded, f.when(~plain.rlike("[\\x00-\\x08]"), plain))
 
 
 def _dirty_bytes(keys: DataFrame, counted: DataFrame) -> DataFrame:

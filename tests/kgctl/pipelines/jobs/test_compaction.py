@@ -87,6 +87,8 @@ def cluster() -> Iterator[Cluster]:
             append(admin, "deleted", 0, build_batch([Record(0, now_ms, b"k", b"v")]))
         assert kgctl("configs", "set", "topic", "switched", "cleanup.policy=compact", "--execute").exit_code == 0
         write_transactions(broker.bootstrap_servers)
+        for offset in range(3):
+            kgctl.commit("readers", "accounts", p1=offset)
         yield Cluster(kgctl, accounts, switched)
 
 
@@ -117,7 +119,12 @@ OPEN: list[Producer] = []
 @pytest.fixture(scope="module")
 def out(spark: SparkSession, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("facts")
-    settings = RunSettings(("compaction",), str(cluster.kgctl.bootstrap), str(folder), topics="[a-z].*")
+    settings = RunSettings(
+        ("compaction",),
+        str(cluster.kgctl.bootstrap),
+        str(folder),
+        topics="[a-z].*|__(consumer_offsets|transaction_state)",
+    )
     run_jobs(RunContext(spark, settings, frozenset(), "cluster", lambda _: None, threading.Event()))
     return folder
 
@@ -161,6 +168,7 @@ def test_what_a_partition_holds(cluster: Cluster, out: Path, part: int) -> None:
     assert wanted["superseded"] > 100
     assert {name: row[name] for name in wanted} == wanted
     assert (row["delete_retention_ms"], row["dirty_ratio_limit"]) == (TOMBSTONES_MS, 0.25)
+    assert row["segment_bytes"] == 1 << 30
     oldest = min(at_ms for _, _, at_ms, is_tombstone in written.records if is_tombstone)
     assert row["oldest_tombstone"].timestamp() * 1000 == oldest
     assert row["oldest_dirty"].timestamp() * 1000 == written.records[wanted["dirty_from"]][2]
@@ -198,6 +206,12 @@ def test_the_worst_keys_are_those_of_the_whole_topic(cluster: Cluster, out: Path
     assert all(row["text"] == row["key"].decode() for row in found)
 
 
+def test_keys_of_internal_topics_are_readable(out: Path) -> None:
+    found = {row["topic"]: row for row in rows(out, "compaction_keys") if row["rank"] == 1}
+    assert (found["__consumer_offsets"]["text"], found["__consumer_offsets"]["records"]) == ("readers accounts-1", 3)
+    assert found["__transaction_state"]["text"] == "mover"
+
+
 def test_records_without_keys_can_be_freed(cluster: Cluster, out: Path) -> None:
     row = measured(out)["switched", 0]
     wanted = expected(cluster.switched, 0)
@@ -217,7 +231,8 @@ def test_transactions_count_as_compaction_sees_them(out: Path) -> None:
 
 def test_an_empty_log_is_measured_and_other_topics_are_not(out: Path) -> None:
     found = measured(out)
-    assert {topic for topic, _ in found} == {"accounts", "moves", "switched", "empty"}
+    internal = {"__consumer_offsets", "__transaction_state"}
+    assert {topic for topic, _ in found} == {"accounts", "moves", "switched", "empty", *internal}
     empty = found["empty", 0]
     assert (empty["records"], empty["bytes"], empty["keys"], empty["free_bytes"]) == (0, 0, 0, 0)
     assert (empty["records_per_key"], empty["dirty_ratio"], empty["dirty_from"]) == (None, None, None)

@@ -40,7 +40,7 @@ def varint(value: int) -> bytes:
     return _ONE_BYTE[folded] if folded < 128 else uvarint(folded)
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """(value, position after it) of a signed varint of at most ten bytes and 64 bits."""
     byte = data[position]
     position += 1

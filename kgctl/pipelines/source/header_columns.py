@@ -12,7 +12,7 @@ _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", _HEADER))
 
 
-def headers_column(plain: bytes, counts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
+def headers_column(plain: bytes | memoryview, counts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
     """The column for records with `counts` headers between `starts` and `ends`. Raises DecodeError.
 
     Bytes of a name that are not UTF-8 are replaced, as in Kafka's own clients.
@@ -38,11 +38,11 @@ def headers_column(plain: bytes, counts: np.ndarray, starts: np.ndarray, ends: n
     return pa.Array.from_buffers(HEADERS_TYPE, len(counts), buffers, children=[flat])
 
 
-def _part(plain: bytes, position: int, limit: int) -> tuple[bytes | None, int]:
+def _part(plain: bytes | memoryview, position: int, limit: int) -> tuple[bytes | None, int]:
     length, position = read_varint(plain, position)
     if length < 0:
         return None, position
     end = position + length
     if end > limit:
         raise DecodeError("a header is longer than its record")
-    return plain[position:end], end
+    return bytes(plain[position:end]), end

@@ -35,7 +35,7 @@ from kgctl.pipelines.source.option_names import (
 )
 
 SPARK_CLIENT_ID = "kgctl-spark"
-SPARK_FETCH = FetchOptions(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=4 << 20)
+SPARK_FETCH = FetchOptions(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=8 << 20)
 
 # As in Spark's source.
 MAX_TRIGGER_DELAY_S = 900.0

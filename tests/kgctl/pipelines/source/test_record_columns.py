@@ -14,7 +14,7 @@ from broker.protocol.record_batch import Record, build_batch
 from broker.protocol.varints import varint
 from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.source import record_columns
+from kgctl.pipelines.source import record_columns, record_ends
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS, record_batches
 
 P = TopicPartition("täglich", 3)
@@ -78,17 +78,19 @@ def logs(draw: st.DrawFn) -> bytes:
     return raw
 
 
-@given(raw=logs(), data=st.data())
+@given(raw=logs(), data=st.data(), side_by_side=st.sampled_from((1, 2, 16)))
 @settings(deadline=None)
-def test_columns_equal_the_records_one_by_one_in_any_range(raw: bytes, data: st.DataObject) -> None:
+def test_columns_equal_the_records_one_by_one_in_any_range(raw: bytes, data: st.DataObject, side_by_side: int) -> None:
     whole = Fetched(P, raw, 0)
     offsets = [row["offset"] for row in expected(whole)] or [0]
     first = data.draw(st.integers(max(0, offsets[0] - 2), offsets[-1] + 2))
     limit = data.draw(st.none() | st.integers(first, offsets[-1] + 2))
-    for one in (whole, Fetched(P, memoryview(raw), first, limit)):
-        assert rows(one) == expected(one)
-        without = [{k: v for k, v in row.items() if k != "headers"} for row in expected(one)]
-        assert rows(one, headers=False) == without
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_ends, "_MIN_SIDE_BY_SIDE", side_by_side)
+        for one in (whole, Fetched(P, memoryview(raw), first, limit)):
+            assert rows(one) == expected(one)
+            without = [{k: v for k, v in row.items() if k != "headers"} for row in expected(one)]
+            assert rows(one, headers=False) == without
 
 
 def test_a_large_response_becomes_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +159,10 @@ def signed(raw: bytearray) -> bytes:
     return bytes(raw)
 
 
+@pytest.mark.parametrize("side_by_side", [1, 16])
 @given(data=st.data())
 @settings(deadline=None)
-def test_malformed_records_are_damaged(data: st.DataObject) -> None:
+def test_malformed_records_are_damaged(side_by_side: int, data: st.DataObject) -> None:
     raw = bytearray(build_batch([Record(100 + n, n, b"key", b"value" * n, (("h", b"x"),) * (n % 2)) for n in range(4)]))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(61, len(raw) - 1))
@@ -170,7 +173,9 @@ def test_malformed_records_are_damaged(data: st.DataObject) -> None:
     except Damaged:
         wanted = None
     try:
-        found = rows(fetched)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(record_ends, "_MIN_SIDE_BY_SIDE", side_by_side)
+            found = rows(fetched)
     except Damaged:
         assert wanted is None or any(row["timestamp"] != 0 for row in wanted)
     else:
@@ -186,4 +191,11 @@ def test_impossible_lengths_are_damaged(length: int) -> None:
     raw[61:] = record
     struct.pack_into(">i", raw, 8, len(raw) - 12)
     with pytest.raises(Damaged):
+        rows(Fetched(P, signed(raw), 0))
+
+
+def test_more_records_than_bytes_are_damaged() -> None:
+    raw = bytearray(build_batch([Record(0, 0, None, b"value")]))
+    struct.pack_into(">i", raw, 57, 2**31 - 1)
+    with pytest.raises(Damaged, match="more records than bytes"):
         rows(Fetched(P, signed(raw), 0))

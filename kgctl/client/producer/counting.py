@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -14,7 +14,7 @@ from kgctl.client.producer.core.batch import Batch
 from kgctl.client.producer.core.errors import OutcomeUnknown, ProducerClosed
 from kgctl.client.producer.partitioners import Partitioner
 from kgctl.client.producer.producer import Producer
-from kgctl.client.producer.records import Headers, OutgoingRecord
+from kgctl.client.producer.records import ArchivedRecord, OutgoingRecord
 from kgctl.client.producer.shared_face import Plugins, ProducerSettings
 from kgctl.client.producer.tally import Tally
 
@@ -66,21 +66,11 @@ class CountingProducer:
             self.check()
             raise
 
-    def send_archived(
-        self,
-        topic: str,
-        partition: int | None,
-        timestamp_ms: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        number: int,
-    ) -> None:
-        """The same for a record as it was read from a log: with -1 as its timestamp it has none."""
-        if self._failure is not None:
-            self.check()
+    def send_archived(self, topic: str, partition: int | None, records: Iterable[ArchivedRecord]) -> None:
+        """The same for records as they were read from a log."""
+        self.check()
         try:
-            self.producer.send_archived(topic, partition, timestamp_ms, key, value, headers, number)
+            self.producer.send_archived(topic, partition, records)
         except KgctlError:
             self.check()
             raise

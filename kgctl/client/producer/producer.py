@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ from kgctl.client.engine.engine import Engine
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, TimedOut
 from kgctl.client.net.lifetime import WrongProcess, warn_unclosed, watch
-from kgctl.client.producer.core.batch import Batch, Callback, Delivery, Headers
+from kgctl.client.producer.core.batch import Batch, Callback, Delivery
 from kgctl.client.producer.core.coordination import Outcome
 from kgctl.client.producer.core.transactions import Transactions
 from kgctl.client.producer.interceptors import ProducerInterceptor, ProducerRecord
 from kgctl.client.producer.options import plugins_of, settings_of
 from kgctl.client.producer.partitioners import Partitioner
 from kgctl.client.producer.record_path import Blocked, Serializer, checked_headers, timestamp_of
-from kgctl.client.producer.records import OutgoingRecord
+from kgctl.client.producer.records import ArchivedRecord, OutgoingRecord
 from kgctl.client.producer.shared_face import (
     Plugins,
     ProducerFace,
@@ -206,22 +206,20 @@ class Producer:
         tag = (record.number, len(record.key or b"") + len(record.value or b""))
         self._send(topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers, None, tag)
 
-    def send_archived(
-        self,
-        topic: str,
-        partition: int | None,
-        timestamp_ms: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
-        number: int,
-    ) -> None:
-        """For kgctl itself: a record as it was read from a log, where -1 stands for no timestamp."""
-        timestamp = -1 if timestamp_ms == -1 else timestamp_of(timestamp_ms)
-        tag = (number, len(key or b"") + len(value or b""))
-        with self._lock:
-            taken = self._attempt(topic, partition, timestamp, key, value, headers, None, tag, None)
-        if isinstance(taken, Blocked):
+    def send_archived(self, topic: str, partition: int | None, records: Iterable[ArchivedRecord]) -> None:
+        """For kgctl itself: records as they were read from a log, of which -1 as the timestamp says that there is none."""
+        left, attempt = iter(records), self._attempt
+        while True:
+            with self._lock:
+                for time_ms, key, value, headers, number in left:
+                    timestamp = -1 if time_ms == -1 else timestamp_of(time_ms)
+                    tag = (number, len(key or b"") + len(value or b""))
+                    taken = attempt(topic, partition, timestamp, key, value, headers, None, tag, None)
+                    if taken.__class__ is Blocked:
+                        break
+                else:
+                    return
+            assert isinstance(taken, Blocked)
             self._once_unblocked(taken, topic, partition, timestamp, key, value, headers, None, tag)
 
     def failure_of_transaction(self) -> KgctlError | None:

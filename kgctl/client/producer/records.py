@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from broker.light_dataclasses import dataclass
 from kgctl.client.producer.core.batch import Headers
 
-__all__ = ["Headers", "OutgoingRecord"]
+__all__ = ["ArchivedRecord", "Headers", "OutgoingRecord"]
+
+# Timestamp in ms (None: now), key, value, headers, and a number for error messages.
+ArchivedRecord: TypeAlias = "tuple[int | None, bytes | None, bytes | None, Headers, int]"
 
 
 @dataclass(slots=True)

@@ -104,11 +104,8 @@ class Target:
         self._begin()
         topic = self._settings.targets[run.partition.topic]
         number = None if self._settings.by_key else run.partition.partition
-        send = self.producer.send_archived
-        for offset, time, key, value, headers in zip(
-            run.offsets, self._times(run), run.keys, run.values, run.headers, strict=True
-        ):
-            send(topic, number, time, key, value, headers, offset)
+        records = zip(self._times(run), run.keys, run.values, run.headers, run.offsets, strict=True)
+        self.producer.send_archived(topic, number, records)
 
     def commit(self, moves: Mapping[TopicPartition, tuple[int, int]]) -> None:
         self._begin()

@@ -46,5 +46,5 @@ if __name__ == "__main__":
     step, when, count, *sys.argv[1:] = sys.argv[1:]
     owner, _, name = step.partition(".")
     die_at(OWNERS[owner], name, when, int(count))
-    running.Replay = functools.partial(Replay, most_records=10)  # type: ignore[misc, assignment]
+    running.Replay = functools.partial(Replay, most_records=10)
     main()

@@ -83,7 +83,7 @@ def unread(kgctl: Kgctl, group: str, topic: str, partitions: int) -> list[list[C
         [
             (one.key, one.value, one.headers, one.timestamp_ms)
             for one in found[number]
-            if one.offset >= (commits[TopicPartition(topic, number)].offset or 0)
+            if one.offset >= (commits[TopicPartition(topic, number)].offset or 0) and one.value != b"before"
         ]
         for number in range(partitions)
     ]
@@ -114,15 +114,15 @@ def test_after_a_replay_groups_read_exactly_what_they_had_not_read(
     folder, topic, kgctl = tmp_path_factory.mktemp("archive"), fresh("moved"), Kgctl(cluster.bootstrap_servers)
     offsets = {fresh("g"): own for own in committed}
     if grows:
-        halves = [[row for row in rows if row.offset < 8] for rows in partitions]
-        archived(folder, topic, halves, {})
         created = kgctl("topics", "create", topic, "--partitions", len(partitions), "--config", "retention.ms=-1")
         assert created.exit_code == 0, created.output
         assert kgctl("produce", topic, "--partition", 0, text="before\n").exit_code == 0
-        run(kgctl, "replay", folder, "--all-topics")
-        rows = {TopicPartition(topic, n): [row for row in some if row.offset >= 8] for n, some in enumerate(partitions)}
-        ends = {TopicPartition(topic, n): end_of(some) for n, some in enumerate(halves)}
-        add(folder, rows, {key: (ends[key], max(ends[key], end_of(partitions[key.partition]))) for key in rows})
+        spans = {TopicPartition(topic, number): (0, end_of(rows)) for number, rows in enumerate(partitions)}
+        for first, end in ((0, 8), (8, 1000)):
+            some = {key: [row for row in partitions[key.partition] if first <= row.offset < end] for key in spans}
+            ranges = {key: (min(first, last), min(end, last)) for key, (_, last) in spans.items()}
+            add(folder, some, ranges, topics=[facts(topic, len(partitions))])
+            run(kgctl, "replay", folder, "--all-topics")
         whole = tmp_path_factory.mktemp("other")
         archived(whole, topic, partitions, offsets)
         (folder / "groups.json").write_bytes((whole / "groups.json").read_bytes())

@@ -136,19 +136,12 @@ def replay(
                 "the archive is of this cluster, and a topic would be written to itself: give it another name with --to or "
                 "--topic NAME=NEW"
             )
-        name = id_ or id_of(
-            {
-                **texts,
-                "archive": archive.cluster_id,
-                "topics": sorted([source, archive.topics[source].id, target] for source, target in targets.items()),
-                "target": cluster_id,
-            }
-        )
+        wanted = {"cluster_id": cluster_id, "source_cluster_id": archive.cluster_id, **texts}
+        name = id_ or id_of(wanted)
         if not name.startswith(PREFIX):
             name = PREFIX + name
         kept = (state or folder / FOLDER) / name
-        wanted = {"cluster_id": cluster_id, "source_cluster_id": archive.cluster_id, "targets": targets, **texts}
-        replay_settings, resolved = _settings(name, wanted, kept, no_transactions, restart=restart)
+        replay_settings, resolved = _settings(name, wanted, targets, kept, no_transactions)
         rows = _plan(admin, archive, replay_settings, create=create, restart=restart)
         if not execute:
             _conclude(chosen, rows, replay_settings, execute=False)
@@ -200,35 +193,34 @@ def _renamed(text: str, known: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _settings(
-    name: str,
-    wanted: Mapping[str, Any],
-    kept: Path,
-    no_transactions: bool,
-    *,
-    restart: bool,
+    name: str, wanted: Mapping[str, Any], targets: Mapping[str, str], kept: Path, no_transactions: bool
 ) -> tuple[ReplaySettings, dict[str, Any]]:
     """The settings, and as they are kept. What a first run has resolved stays: `now-1h` must not move with each run."""
-    found = None if restart else kept_settings(kept)
+    found = kept_settings(kept)
     if found is not None:
         differing = [one for one, value in wanted.items() if found.get(one) != value]
         if differing:
             raise Precondition(
                 f"replay {name} was begun with other options ({', '.join(differing)}): repeat those, or give another --id"
             )
-        resolved = found
+        resolved = {**found, "sources": dict(found["sources"])}
     else:
         resolved = {
             **wanted,
             "since_ms": None if wanted["from"] is None else parse_datetime(wanted["from"], "--from"),
             "until_ms": None if wanted["until"] is None else parse_datetime(wanted["until"], "--until"),
             "shift_ms": _shift_ms(wanted["shift"]),
+            "sources": {},
         }
+    for source, target in targets.items():
+        if resolved["sources"].setdefault(target, source) != source:
+            other = resolved["sources"][target]
+            raise Precondition(f"replay {name} has written topic {other!r} to {target!r}: give another --id")
     try:
-        made = settings_of(name, resolved, in_transactions=not no_transactions)
+        return settings_of(name, resolved, targets, in_transactions=not no_transactions), resolved
     except re.error as error:
         text = f"{wanted['key_match']!r} is not a regular expression: {error}."
         raise typer.BadParameter(text, param_hint="'--key-match'") from None
-    return made, resolved
 
 
 def _plan(
@@ -236,11 +228,12 @@ def _plan(
 ) -> list[ReplayRow]:
     from kgctl.pipelines.replay.positions import read_positions
 
-    found = admin.stored_topics(list(replay_settings.targets.values()))
+    found = admin.stored_topics(list(replay_settings.sources))
     stored = [one for one in found.values() if isinstance(one, StoredTopic)]
     lengths = admin.run(log_ends(admin.cluster, stored)) if stored else {}
-    counts = {one.topic: one.partitions for one in stored}
-    positions = {} if restart else read_positions(admin, archive, replay_settings, counts)
+    positions = read_positions(admin, archive, replay_settings, {one.topic: one.partitions for one in stored})
+    if restart:
+        positions = {part: n for part, n in positions.items() if part.topic not in replay_settings.targets.values()}
     moment = int(time.time() * 1000)
     return plan_rows(archive, replay_settings, found, lengths, positions, moment, creates=create)
 
@@ -283,7 +276,7 @@ def _carry_out(
     from kgctl.pipelines.replay.pacing import Pace
     from kgctl.pipelines.replay.running import Means, run_replay
 
-    found = admin.stored_topics([row.target for row in rows])
+    found = admin.stored_topics(list(replay_settings.sources))
     counts = {name: one.partitions for name, one in found.items() if isinstance(one, StoredTopic)}
     total, began = sum(row.left for row in rows), time.monotonic()
     interruption = Interruption()

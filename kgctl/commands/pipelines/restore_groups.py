@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,6 +57,15 @@ def restore_groups(
             help="Only this group of the archive, under its old or a new name; repeatable. [default: all]",
         ),
     ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            metavar="NAME[=NEW]",
+            callback=not_empty,
+            help="Only offsets of this topic, under its own or a new name; repeatable. [default: what was replayed]",
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -91,10 +100,10 @@ def restore_groups(
         check_change(ctx, names, f"`{ctx.command_path}` with --execute")
     chosen = settings(ctx)
     with chosen.admin() as admin:
-        topics = _topics(admin, archive, state or folder / FOLDER, id_)
+        topics = _topics(admin, archive, state or folder / FOLDER, id_, topic or ())
         found = _resolved(admin, continuations(snapshot, topics, by_timestamp=by == TIMESTAMP))
         if others := left_out(snapshot, topics):
-            note(f"{counted(others, 'committed offset')} of topics that no replay wrote to this cluster left out.")
+            note(f"{counted(others, 'committed offset')} of other topics left out.")
         failed = {one.group for one in found if one.error}
         good: dict[str, list[StoredOffset]] = {}
         for one in found:
@@ -133,8 +142,13 @@ def _chosen(folder: Path, snapshot: GroupsSnapshot | None, given: Sequence[str])
     return GroupsSnapshot(snapshot.taken_ms, offsets)
 
 
-def _topics(admin: Admin, archive: Archive, state: Path, id_: str | None) -> dict[str, ReplayedTopic]:
-    """How the topics of the archive came to the cluster: as its replays say, or without one under their own names."""
+def _topics(
+    admin: Admin, archive: Archive, state: Path, id_: str | None, chosen: Sequence[str]
+) -> dict[str, ReplayedTopic]:
+    """How the topics of the archive came to the cluster: as its replays say, or without one under their own names.
+
+    `chosen`: the topics, with their new names if they have any.
+    """
     replays = [
         one
         for one in kept_replays(state, archive.cluster_id, admin.cluster_id())
@@ -142,43 +156,49 @@ def _topics(admin: Admin, archive: Archive, state: Path, id_: str | None) -> dic
     ]
     if id_ is not None and not replays:
         raise NotFound(f"no replay {id_} has written to this cluster")
-    by_topic: dict[str, KeptReplay] = {}
-    for one in replays:
-        for source in one.settings.targets:
-            if source in by_topic:
-                ids = f"{by_topic[source].short_id} and {one.short_id}"
-                raise Precondition(
-                    f"topic {source!r} was replayed to this cluster several times ({ids}): choose one with --id"
-                )
-            by_topic[source] = one
-    names = {source: one.settings.targets[source] for source, one in by_topic.items()} or {
-        name: name for name in archive.topics
-    }
-    stored = admin.stored_topics(list(names.values()))
+    wanted = {old: new or None for old, _, new in (text.partition("=") for text in chosen)}
+    for name in wanted:
+        if name not in archive.topics:
+            raise NotFound(f"the archive has no topic {name!r}; it has {', '.join(archive.topics)}")
+    found: dict[str, tuple[str, KeptReplay | None]] = {}
+    for replay in replays:
+        for target, source in replay.settings.sources.items():
+            if chosen and (source not in wanted or wanted[source] not in (None, target)):
+                continue
+            if source in found:
+                raise Precondition(_ambiguous(source, *found[source], target, replay))
+            found[source] = target, replay
+    for name in wanted if chosen else () if found else archive.topics:
+        found.setdefault(name, (wanted.get(name) or name, None))
+    targets = {target for target, _ in found.values()} | {one for replay in replays for one in replay.settings.sources}
+    stored = admin.stored_topics(sorted(targets))
     counts = {name: topic.partitions for name, topic in stored.items() if isinstance(topic, StoredTopic)}
-    for one in replays:
-        one.settle(admin, archive, counts)
-    return {
-        source: _topic(
-            archive, source, target, counts.get(target, archive.topics[source].partitions), by_topic.get(source)
-        )
-        for source, target in names.items()
-    }
+    for replay in replays:
+        replay.settle(admin, archive, counts)
+    return {source: _topic(archive, source, target, counts, replay) for source, (target, replay) in found.items()}
 
 
-def _topic(archive: Archive, source: str, target: str, count: int, replay: KeptReplay | None) -> ReplayedTopic:
+def _ambiguous(source: str, first: str, its: KeptReplay | None, second: str, replay: KeptReplay) -> str:
+    assert its is not None
+    if its is replay:
+        return f"topic {source!r} was replayed to {first!r} and {second!r}: choose one with --topic {source}=NAME"
+    return f"topic {source!r} was replayed several times ({its.short_id}, {replay.short_id}): choose one with --id"
+
+
+def _topic(
+    archive: Archive, source: str, target: str, counts: Mapping[str, int], replay: KeptReplay | None
+) -> ReplayedTopic:
     spans = {key.partition: span for key, span in archive.spans.items() if key.topic == source}
+    count = counts.get(target, archive.topics[source].partitions)
     if replay is None:
         return ReplayedTopic(target, count, spans=spans)
-    return ReplayedTopic(
-        target,
-        count,
-        replay.settings.by_key,
-        replay.settings.shift_ms,
-        replay.settings.is_now,
-        {} if replay.settings.by_key else replay.maps(source),
-        spans,
-    )
+    its = replay.settings
+    maps = {} if its.by_key else replay.maps(target)
+    if replay.lacks_positions(target) and any(first < end for first, end in spans.values()):
+        note(
+            f"The cluster no longer knows how far replay {replay.short_id} of topic '{target}' was: offsets are found by time."
+        )
+    return ReplayedTopic(target, count, its.by_key, its.shift_ms, its.is_now, maps, spans)
 
 
 def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.log import SETTINGS, ReplayLog, kept_settings, read_log
 from kgctl.pipelines.replay.offset_map import OffsetMap
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeptReplay:
+    """`settle` comes first: what the cluster does not confirm is not used."""
+
     settings: ReplaySettings
     log: ReplayLog
+    _confirmed: set[TopicPartition] = field(default_factory=set)
 
     @property
     def id(self) -> str:
@@ -31,12 +35,18 @@ class KeptReplay:
         return self.id.removeprefix(PREFIX)
 
     def settle(self, admin: Admin, archive: Archive, counts: Mapping[str, int]) -> None:
-        """Forget a transaction that was not committed. Raises PositionsLost, KgctlError."""
-        self.log.settle(read_positions(admin, archive, self.settings, counts))
+        """Forget a transaction that was not committed. Raises KgctlError."""
+        positions = read_positions(admin, archive, self.settings, counts)
+        self.log.settle(positions, [])
+        self._confirmed.update(positions)
 
-    def maps(self, source: str) -> dict[int, OffsetMap]:
-        """Of the partitions of a topic of the archive."""
-        partitions = {key for line in self.log.lines for key in line.moves if key.topic == source}
+    def lacks_positions(self, target: str) -> bool:
+        """Whether the cluster no longer has them: the topic may be another one by now."""
+        return target not in {part.topic for part in self._confirmed}
+
+    def maps(self, target: str) -> dict[int, OffsetMap]:
+        """By the number of the partition in the archive."""
+        partitions = {part for line in self.log.lines for part in line.moves if part.topic == target} & self._confirmed
         found = {key.partition: self.log.offset_map(key) for key in partitions}
         return {number: one for number, one in found.items() if one is not None}
 
@@ -50,5 +60,5 @@ def kept_replays(state: Path, source_cluster: str, target_cluster: str) -> list[
             source_cluster,
             target_cluster,
         ):
-            found.append(KeptReplay(settings_of(path.parent.name, content), read_log(path.parent)))
+            found.append(KeptReplay(settings_of(path.parent.name, content, {}), read_log(path.parent)))
     return found

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,10 +36,14 @@ class PositionsLost(Precondition):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One transaction: how far it moved each partition of the archive, and which offsets its records got."""
+    """One transaction: how far it moved each part (see `ReplaySettings.part_of`), and which offsets its records got."""
 
     moves: Mapping[TopicPartition, tuple[int, int]]
     stretches: Mapping[TopicPartition, Sequence[Stretch]] = field(default_factory=dict)
+
+    def without(self, parts: Collection[TopicPartition]) -> Committed:
+        moves = {part: move for part, move in self.moves.items() if part not in parts}
+        return Committed(moves, {part: some for part, some in self.stretches.items() if part not in parts})
 
     def to_line(self) -> bytes:
         content = [
@@ -88,20 +92,31 @@ class ReplayLog:
                 self.is_finished, self._last_start = False, self._end
             self._end += len(text)
 
-    def settle(self, positions: Positions) -> None:
-        """Drop the last line if its transaction was not committed: `positions` is where each partition continues on the cluster.
+    def settle(self, positions: Positions, parts: Collection[TopicPartition]) -> None:
+        """Drop the last line if its transaction was not committed: `positions` is where each part continues on the cluster.
 
-        Raises PositionsLost if they are behind what was certainly committed.
+        Raises PositionsLost if one of `parts` is behind what was certainly committed.
         """
         sure = self.lines if self.is_finished else self.lines[:-1]
-        if any(positions.get(partition, -1) < end for partition, end in _ends(sure).items()):
+        if any(positions.get(part, -1) < end for part, end in _ends(sure).items() if part in parts):
             raise PositionsLost(
                 f"the cluster has lost how far replay {self.folder.name} was: its group was deleted or has expired, or a "
                 "topic was created again. --restart begins again, which writes records again that are still there"
             )
-        if self.lines and any(positions.get(one, -1) < end for one, (_, end) in self.lines[-1].moves.items()):
+        last = self.lines[-1].moves if self.lines else {}
+        if any(positions[part] < end if part in positions else part in parts for part, (_, end) in last.items()):
             self.lines.pop()
             self._end = self._last_start
+
+    def forget(self, parts: Collection[TopicPartition]) -> None:
+        """Begin again with these parts."""
+        kept = [one for line in self.lines if (one := line.without(parts)).moves]
+        was_finished = self.is_finished
+        self._end, self.lines = 0, []
+        for line in kept:
+            self.append(line)
+        if was_finished and kept:
+            self.finish()
 
     def append(self, line: Committed) -> None:
         """Keep a transaction that is about to be committed. Raises KgctlError if that cannot be written."""
@@ -146,8 +161,8 @@ def _ends(lines: Sequence[Committed]) -> dict[TopicPartition, int]:
 
 
 @contextmanager
-def writing(folder: Path, *, restart: bool) -> Iterator[ReplayLog]:
-    """Lock the folder of a replay, which need not exist. `restart` forgets what is in it. Raises Busy, Damaged, KgctlError."""
+def writing(folder: Path) -> Iterator[ReplayLog]:
+    """Lock the folder of a replay, which need not exist. Raises Busy, Damaged, KgctlError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = _hold(folder)
@@ -157,8 +172,6 @@ def writing(folder: Path, *, restart: bool) -> Iterator[ReplayLog]:
         ) from None
     try:
         path = folder / OFFSETS
-        if restart:
-            path.unlink(missing_ok=True)
         with path.open("r+b" if path.exists() else "w+b") as file:
             yield ReplayLog(folder, file)
     finally:
@@ -177,7 +190,7 @@ def _hold(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Busy(f"{folder}: another process runs this replay; wait for it to end") from None
+        raise Busy(f"{folder}: another process runs this replay; wait for it to end, or give another --id") from None
     except OSError:
         os.close(descriptor)
         raise

@@ -27,7 +27,7 @@ def plan_rows(
     *,
     creates: bool,
 ) -> list[ReplayRow]:
-    """A row per topic of the replay. `lengths` is how many offsets each target has handed out, `positions` where partitions continue."""
+    """A row per topic of the replay. `lengths` is how many offsets each target has handed out, `positions` where each part continues."""
     rows = []
     for source, target in settings.targets.items():
         facts, topic = archive.topics[source], found[target]
@@ -35,12 +35,12 @@ def plan_rows(
         spans = {key: span_ for key, span_ in archive.spans.items() if key.topic == source}
         own = [file for file in files if file.topic == source]
         left = sum(
-            min(file.records, max(0, file.last_offset + 1 - positions.get(TopicPartition(source, file.partition), 0)))
+            min(file.records, max(0, file.last_offset + 1 - positions.get(TopicPartition(target, file.partition), 0)))
             for file in own
             if settings.chosen.overlaps(file.min_timestamp_ms, file.max_timestamp_ms)
         )
         times = [time for file in own for time in (file.min_timestamp_ms, file.max_timestamp_ms) if time >= 0]
-        is_resumed = any(key in positions for key in spans)
+        is_resumed = any(settings.part_of(key) in positions for key in spans)
         notes = []
         if is_resumed:
             notes.append("continues an earlier run" if left else "is replayed already")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kgctl.client.admin.offsets import stable_of
-from kgctl.client.net.errors import KgctlError, from_row
+from kgctl.client.net.errors import KgctlError, Precondition, from_row
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
@@ -16,30 +16,43 @@ if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
 
 
+def label(archive: Archive, source: TopicPartition) -> str:
+    """What a position is of: the metadata of the committed offset."""
+    return f"{source} {archive.topics[source.topic].id}"
+
+
 def read_positions(
     admin: Admin, archive: Archive, settings: ReplaySettings, counts: Mapping[str, int], *, is_stable: bool = False
 ) -> dict[TopicPartition, int]:
-    """Where each partition of the archive continues, as the replay has committed it. Raises KgctlError.
+    """The next offset of each part (see `ReplaySettings.part_of`) that the replay has written in any run.
 
-    With `is_stable`, also if a transaction may still change it.
+    `counts` is how many partitions the targets have that exist. With `is_stable`, a position that a transaction may still
+    change is an error. Raises KgctlError.
     """
-    places: dict[Place, TopicPartition] = {}
-    for source in archive.spans:
-        count = counts.get(settings.targets.get(source.topic, ""))
-        if count:
-            places[place_of(settings, source, count)] = source
+    places: dict[Place, tuple[TopicPartition, TopicPartition]] = {}
+    for target, topic in settings.sources.items():
+        for source in archive.spans:
+            if source.topic == topic and counts.get(target):
+                part = TopicPartition(target, source.partition)
+                places[place_of(settings.id, part, counts[target])] = part, source
     wanted: dict[str, list[TopicPartition]] = {}
     for place in places:
         wanted.setdefault(place.group, []).append(place.partition)
     found = admin.run(stable_of(admin.cluster, wanted)) if is_stable else admin.committed(list(wanted))
     positions = {}
-    for place, source in places.items():
+    for place, (part, source) in places.items():
         commits = found[place.group]
         if isinstance(commits, KgctlError):
             raise commits
         one: Committed | None = commits.get(place.partition)
         if one is not None and one.error is not None and is_stable:
             raise from_row(one.error)
-        if one is not None and one.offset is not None:
-            positions[source] = one.offset
+        if one is None or one.offset is None:
+            continue
+        if one.metadata != label(archive, source):
+            raise Precondition(
+                f"group {place.group!r} has the position of another topic for {place.partition}: {one.metadata or 'unknown'}, not "
+                f"{label(archive, source)}; give another --id"
+            )
+        positions[part] = one.offset
     return positions

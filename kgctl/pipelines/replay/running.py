@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.protocol.compression import Codec
-from kgctl.client.admin.offsets import commit
+from kgctl.client.admin.offsets import commit_each
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
@@ -22,11 +22,12 @@ from kgctl.client.producer.core.sender import SenderSettings
 from kgctl.client.producer.core.states import TransactionSettings
 from kgctl.client.producer.counting import CountingProducer
 from kgctl.client.producer.shared_face import ProducerSettings
+from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.log import writing
 from kgctl.pipelines.replay.pacing import Pace
-from kgctl.pipelines.replay.positions import read_positions
+from kgctl.pipelines.replay.positions import label, read_positions
 from kgctl.pipelines.replay.reading import read_runs
 from kgctl.pipelines.replay.records import Run, in_time_order
 from kgctl.pipelines.replay.sending import Replay, Target
@@ -69,9 +70,13 @@ def run_replay(
     `counts` is how many partitions each target has; `begun` runs once the replay is locked. Whatever ends the run, the next one with the same settings continues
     after the last committed transaction.
     """
-    with writing(means.state, restart=restart) as log:
+    sources = [source for source in archive.spans if source.topic in settings.targets]
+    labels = {source: label(archive, source) for source in sources}
+    with writing(means.state) as log:
         begun()
-        target = Target(settings, counts, log, None if settings.in_transactions else _committer(means.admin), 60.0)
+        target = Target(
+            settings, counts, labels, log, None if settings.in_transactions else _committer(means.admin), 60.0
+        )
         producer = CountingProducer(
             means.connection, _producer_settings(settings, means), waits=means.waits, acknowledged=target.note
         )
@@ -80,12 +85,14 @@ def run_replay(
             if settings.in_transactions:
                 # Ends the transaction of a run that was killed, and fences one that still runs.
                 producer.producer.init_transactions(means.connection.timeout)
-            positions = {} if restart else read_positions(means.admin, archive, settings, counts, is_stable=True)
-            log.settle(positions)
+            positions = read_positions(means.admin, archive, settings, counts, is_stable=True)
+            parts = {settings.part_of(source) for source in sources}
+            if restart:
+                log.forget(parts)
+                positions = {part: offset for part, offset in positions.items() if part not in parts}
+            log.settle(positions, parts)
             starts = {
-                partition: max(first, positions.get(partition, first))
-                for partition, (first, _) in archive.spans.items()
-                if partition.topic in settings.targets
+                source: max(archive.spans[source][0], positions.get(settings.part_of(source), 0)) for source in sources
             }
             # A key may be in several partitions of the archive: only record by record they keep the order of their times.
             most = 1 if settings.by_key else pace.most_records
@@ -113,8 +120,8 @@ def _runs(archive: Archive, settings: ReplaySettings, starts: Mapping[TopicParti
 
 def _committer(admin: Admin) -> Callable[[str, Mapping[TopicPartition, OffsetAndMetadata]], None]:
     def committed(group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        errors = admin.run(commit(admin.cluster, group, {key: one.offset for key, one in offsets.items()}))
-        for error in errors.values():
+        wanted = {key: Committed(one.offset, metadata=one.metadata) for key, one in offsets.items()}
+        for error in admin.run(commit_each(admin.cluster, {group: wanted}))[group].values():
             if error is not None:
                 raise error
 

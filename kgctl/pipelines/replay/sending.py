@@ -75,7 +75,7 @@ class Replay:
 
 
 class Target:
-    """The topics of a cluster as a sink. `counts` is how many partitions each target topic has.
+    """The topics of a cluster as a sink. `counts` is how many partitions each target has, `labels` is committed with positions.
 
     The producer passes each acknowledged batch to `note`. Positions are committed in the producer's transaction, or without
     one by `commit_offsets`.
@@ -85,13 +85,13 @@ class Target:
         self,
         settings: ReplaySettings,
         counts: Mapping[str, int],
+        labels: Mapping[TopicPartition, str],
         log: ReplayLog,
         commit_offsets: CommitOffsets | None,
         timeout_s: float,
     ) -> None:
-        self._settings, self._counts, self._log = settings, counts, log
+        self._settings, self._counts, self._labels, self._log = settings, counts, labels, log
         self._commit_offsets, self._timeout_s = commit_offsets, timeout_s
-        self._sources = {target: source for source, target in settings.targets.items()}
         self._acknowledged: list[Batch] = []
         self._is_open = False
         self.producer: CountingProducer
@@ -110,11 +110,13 @@ class Target:
     def commit(self, moves: Mapping[TopicPartition, tuple[int, int]]) -> None:
         self._begin()
         self.producer.flush()
-        self._log.append(Committed(dict(moves), self._stretches()))
+        parts = {self._settings.part_of(source): move for source, move in moves.items()}
+        self._log.append(Committed(parts, self._stretches()))
         groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         for source, (_, end) in moves.items():
-            place = place_of(self._settings, source, self._counts[self._settings.targets[source.topic]])
-            groups.setdefault(place.group, {})[place.partition] = OffsetAndMetadata(end, metadata=f"next of {source}")
+            part = self._settings.part_of(source)
+            place = place_of(self._settings.id, part, self._counts[part.topic])
+            groups.setdefault(place.group, {})[place.partition] = OffsetAndMetadata(end, metadata=self._labels[source])
         for group, offsets in groups.items():
             if self._commit_offsets is None:
                 self.producer.producer.send_offsets_to_transaction(offsets, group, self._timeout_s)
@@ -154,6 +156,7 @@ class Target:
             return found
         for batch in batches:
             if batch.base_offset >= 0 and batch.tags:
-                source = TopicPartition(self._sources[batch.partition.topic], batch.partition.partition)
-                found.setdefault(source, []).extend(stretches([offset for offset, _ in batch.tags], batch.base_offset))
+                found.setdefault(batch.partition, []).extend(
+                    stretches([offset for offset, _ in batch.tags], batch.base_offset)
+                )
         return found

@@ -17,47 +17,61 @@ PREFIX = "kgctl-replay-"
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """`targets` maps topics of the archive to those that are written.
+    """`id` is the transactional id and the group of the positions.
+
+    `targets` maps topics of the archive to those that this run writes. `sources` has all topics that the replay has written in
+    any run, each with its topic of the archive: a target has one source, and a source any number of targets.
 
     `shift_ms` is added to each timestamp; with `is_now`, records get the time at which they are sent. Without
-    `in_transactions`, records are written at least once. `id` is the transactional id and the group of the positions.
+    `in_transactions`, records are written at least once.
     """
 
     id: str
     targets: Mapping[str, str]
+    sources: Mapping[str, str]
     chosen: RecordFilter = field(default_factory=RecordFilter)
     by_key: bool = False
     shift_ms: int = 0
     is_now: bool = False
     in_transactions: bool = True
 
+    def part_of(self, source: TopicPartition) -> TopicPartition:
+        """What this run does with a partition of the archive: the target, and the number of the partition in the archive.
+
+        Positions and offsets are kept under this name.
+        """
+        return TopicPartition(self.targets[source.topic], source.partition)
+
 
 def id_of(texts: Mapping[str, object]) -> str:
-    """An id that depends on these values alone, which JSON can hold."""
+    """An id that depends on these values alone, which JSON can hold. Topics are none of them: more may follow later."""
     return PREFIX + hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the position of an archived partition is committed: a group, and a partition that the target has."""
+    """Where a position is committed: a group, and a partition that the target has."""
 
     group: str
     partition: TopicPartition
 
 
-def place_of(settings: ReplaySettings, source: TopicPartition, count: int) -> Place:
+def place_of(replay_id: str, part: TopicPartition, count: int) -> Place:
     """`count` is how many partitions the target has. An archive with more uses further groups: offsets name existing partitions."""
-    further, number = divmod(source.partition, count)
-    group = f"{settings.id}-{further}" if further else settings.id
-    return Place(group, TopicPartition(settings.targets[source.topic], number))
+    further, number = divmod(part.partition, count)
+    group = f"{replay_id}-{further}" if further else replay_id
+    return Place(group, TopicPartition(part.topic, number))
 
 
-def settings_of(name: str, kept: Mapping[str, Any], *, in_transactions: bool = True) -> ReplaySettings:
+def settings_of(
+    name: str, kept: Mapping[str, Any], targets: Mapping[str, str], *, in_transactions: bool = True
+) -> ReplaySettings:
     """The settings of a replay from what its folder keeps, see `log.keep_settings`. Raises re.error."""
     pattern = kept["key_match"]
     return ReplaySettings(
         name,
-        kept["targets"],
+        targets,
+        kept["sources"],
         RecordFilter(
             frozenset(text.encode() for text in kept["keys"]),
             None if pattern is None else re.compile(pattern.encode()),

@@ -186,14 +186,18 @@ def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, t
     topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
     archived(tmp_path, topic, [orders(10)], {group: [7], fresh("other"): [0]})
     for number in ("1", "2"):
-        run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-{number}", "--create", "--id", number)
-    assert "was replayed to this cluster several times (1 and 2): choose one with --id" in run(
-        kgctl, "restore-groups", tmp_path, code=6
-    )
-    run(kgctl, "restore-groups", tmp_path, "--id", "2", "--group", f"{group}={group}-new")
+        run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-{number}", "--create")
+    refused = run(kgctl, "restore-groups", tmp_path, code=6)
+    assert f"replayed to '{topic}-1' and '{topic}-2': choose one with --topic {topic}=NAME" in refused
+    run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", "--group", f"{group}={group}-new")
     assert unread(kgctl, f"{group}-new", f"{topic}-2", 1) == left([orders(10)], [7])
     with kgctl.admin() as admin:
         assert admin.committed([group]) == {group: {}}
+    run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-2", "--id", "again")
+    refused = run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", code=6)
+    assert ", again): choose one with --id" in refused or "(again, " in refused
+    run(kgctl, "restore-groups", tmp_path, "--id", "again", "--group", group)
+    assert unread(kgctl, group, f"{topic}-2", 1) == left([orders(10)], [7])
 
 
 def test_a_group_ahead_of_an_unfinished_replay_waits_for_it(our_cluster: Cluster, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from kgctl.pipelines.results.tables import OK, UNKNOWN, rank_of
 from kgctl.pipelines.schemas.model import Table
-from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.newest import newest_rows
 
 _DETAILS = ("topic", "part", "lag", "eta_s", "complete", "reasons")
@@ -46,7 +45,7 @@ class Verdict:
 
 def read_verdicts(out: Path, table: Table) -> list[Verdict]:
     """The newest verdict about each group, by name. Raises Damaged."""
-    found = newest_rows(TableFolder(out / table.name), ["group", "status", *_DETAILS])
+    found = newest_rows(out, table, ["group", "status", *_DETAILS])
     if found is None:
         return []
     at_ms, rows = found

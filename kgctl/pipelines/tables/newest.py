@@ -10,34 +10,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from kgctl.pipelines.schemas.model import Table
+from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.manifest import TableFolder
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def newest_rows(folder: TableFolder, columns: Sequence[str], at: str = "at") -> tuple[int, pa.Table] | None:
-    """The greatest `at`, in ms since 1970, and all rows with it; None if the table is empty. Raises Damaged.
+def newest_rows(out: Path, table: Table, columns: Sequence[str], at: str = "at") -> tuple[int, pa.Table] | None:
+    """The greatest `at`, in ms since 1970, and all rows with it; None if the table is empty. Raises Damaged, Newer.
 
-    `at` names a timestamp. Columns that a file lacks are left out.
+    `at` names a timestamp. Columns that the table lacks are left out.
     """
-    newest_of = {path: newest for path in folder.files() if (newest := _newest(path, at)) is not None}
-    if not newest_of:
-        return None
-    last_us = max(newest_of.values())
-    parts = [_rows(path, columns, at, last_us) for path, newest in newest_of.items() if newest == last_us]
-    return last_us // 1000, pa.concat_tables(parts, promote_options="default")
+    folder = TableFolder(out / table.name)
+    with folder.reading():
+        newest_of = [(path, file, newest_us(path, at)) for path, file in folder.located()]
+        times = [newest for _, _, newest in newest_of if newest is not None]
+        if not times:
+            return None
+        last_us = max(times)
+        parts = [
+            read_file(path, table, file.schema, [*columns, at]) for path, file, newest in newest_of if newest == last_us
+        ]
+    rows = pa.concat_tables(parts)
+    rows = rows.filter(pc.equal(rows[at].cast(pa.int64()), last_us))
+    return last_us // 1000, rows if at in columns else rows.drop_columns([at])
 
 
-def _rows(path: Path, columns: Sequence[str], at: str, last_us: int) -> pa.Table:
-    with parquet.ParquetFile(path) as file:
-        known = set(file.schema_arrow.names)
-        table = file.read(columns=[name for name in dict.fromkeys((*columns, at)) if name in known])
-    times = table[at].cast(pa.timestamp("us")).cast(pa.int64())
-    return table.filter(pc.equal(times, last_us)).drop_columns([at])
-
-
-def _newest(path: Path, at: str) -> int | None:
-    """In us since 1970: from the statistics of the file, if it has them."""
+def newest_us(path: Path, at: str) -> int | None:
+    """The newest time in a file, in us since 1970: from its statistics, if it has them. None: it has no row."""
     with parquet.ParquetFile(path) as file:
         metadata, column = file.metadata, file.schema_arrow.names.index(at)
         found = [metadata.row_group(number).column(column).statistics for number in range(metadata.num_row_groups)]

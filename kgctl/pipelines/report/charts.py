@@ -135,7 +135,8 @@ class _Times:
         return next((step for step in _STEPS_S if span_s / step <= MAX_TICKS), days)
 
 
-def lag_chart(lag: LagMap) -> LagChart:
+def lag_chart(lag: LagMap, what: str = "group") -> LagChart:
+    """`what` the rows are, for the description."""
     peak = max((cell for row in lag.lag for cell in row if cell is not None), default=0)
     times = _Times(lag.edges_ms[0], lag.edges_ms[-1])
     colours = [*zip(LAG_LABELS, LAG, strict=True), ("no data", None)]
@@ -150,7 +151,7 @@ def lag_chart(lag: LagMap) -> LagChart:
                 boxes[level].append(f"M{left} {y}H{right}v{ROW - 2 * GAP}H{left}z")
     return LagChart(
         description=(
-            f"Lag of {wording.counted(len(lag.groups), 'group')} over time, {wording.period(times.first_ms, times.last_ms)}: "
+            f"Lag of {wording.counted(len(lag.groups), what)} over time, {wording.period(times.first_ms, times.last_ms)}: "
             f"the stronger the colour, the higher the lag; the highest is {wording.number(peak)}, of "
             f"{wording.name(lag.groups[0])}."
         ),

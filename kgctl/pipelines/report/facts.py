@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,9 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kgctl.model.health import EVALUATED, Health
-from kgctl.pipelines.report.lag_facts import lag_facts
+from kgctl.pipelines.report.addresses import page_of
+from kgctl.pipelines.report.lag_facts import LagFacts, lag_facts
+from kgctl.pipelines.report.ranking import RANKS, rank
 from kgctl.pipelines.report.rows import (
     Facts,
+    GroupRow,
     HealthCount,
     HealthSummary,
     PartitionHealth,
@@ -26,8 +29,8 @@ from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.newest import newest_us
 
-RANKS = {str(status): rank for rank, status in enumerate(EVALUATED)}
 MAX_PARTITIONS = 20
 MAX_REBALANCES = 2_000
 MAX_BUSIEST = 20
@@ -50,7 +53,8 @@ def _read_facts(out_dir: Path, folders: dict[str, TableFolder]) -> Facts:
     rebalances, rebalanced = _rebalances(folders[REBALANCES.name])
     evaluated = [] if health is None else [health.at_ms]
     times = [time for time in (*lag.period_ms, *_period(rebalances), *evaluated) if time is not None]
-    groups = lag.groups | rebalanced | _groups(folders[HEALTH.name])
+    worst = _worst_of(folders[HEALTH.name])
+    groups = lag.every.keys() | rebalanced | worst.keys()
     return Facts(
         rows={name: folder.rows() for name, folder in folders.items()},
         first_ms=min(times, default=None),
@@ -63,12 +67,22 @@ def _read_facts(out_dir: Path, folders: dict[str, TableFolder]) -> Facts:
         health=health,
         rebalances=rebalances,
         cluster=_cluster(out_dir),
+        every=_every(groups, worst, lag, rebalances),
+        lag_step_ms=lag.step_ms,
+        lag_period_ms=lag.period_ms,
     )
 
 
-def _read(folder: TableFolder, columns: Sequence[str]) -> Iterator[pa.Table]:
+def rows_after(folder: TableFolder, columns: Sequence[str], after_ms: int | None) -> Iterator[pa.Table]:
+    """The files with rows whose `at` is after that time, if one is given; one at a time, with timestamps as whole ms."""
+    return _read(folder, columns, after_ms)
+
+
+def _read(folder: TableFolder, columns: Sequence[str], after_ms: int | None = None) -> Iterator[pa.Table]:
     """One file at a time, with timestamps as whole ms."""
     for path, file in folder.located():
+        if after_ms is not None and (newest_us(path, "at") or 0) // 1000 <= after_ms:
+            continue
         table = read_file(path, TABLES[folder.folder.name], file.schema, columns)
         for number, field in enumerate(table.schema):
             if pa.types.is_timestamp(field.type):
@@ -77,8 +91,40 @@ def _read(folder: TableFolder, columns: Sequence[str]) -> Iterator[pa.Table]:
         yield table
 
 
-def _groups(folder: TableFolder) -> set[str]:
-    return {name for table in _read(folder, ["group"]) for name in pc.unique(table["group"]).to_pylist()}
+def _worst_of(folder: TableFolder) -> dict[str, tuple[int, str]]:
+    """Of each group that was ever judged: the time of its last evaluation, and its worst status then."""
+    found: dict[str, tuple[int, str]] = {}
+    for table in _read(folder, ["group", "at", "status"]):
+        newest = table.group_by("group").aggregate([("at", "max")])
+        of_row = pc.index_in(table["group"], value_set=newest["group"].combine_chunks())
+        is_newest = pc.equal(table["at"], pc.take(newest["at_max"].combine_chunks(), of_row))
+        each = table.filter(is_newest).group_by(["group", "at", "status"]).aggregate([])
+        for group, at, status in zip(*(each[name].to_pylist() for name in ("group", "at", "status")), strict=True):
+            before = found.get(group)
+            if before is None or (at, -rank(status)) > (before[0], -rank(before[1])):
+                found[group] = at, status
+    return found
+
+
+def _every(
+    groups: Iterable[str], worst: dict[str, tuple[int, str]], lag: LagFacts, rebalances: Rebalances | None
+) -> tuple[GroupRow, ...]:
+    counts = {} if rebalances is None else rebalances.counts
+    newest = max((at for at, _ in worst.values()), default=None)
+    rows = []
+    for group in groups:
+        at, status = worst.get(group, (None, None))
+        # A group that the newest evaluation lacks has no commits any more.
+        rows.append(
+            GroupRow(
+                group, page_of(group), status if at == newest else None, lag.every.get(group), counts.get(group, 0)
+            )
+        )
+    return tuple(sorted(rows, key=_attention))
+
+
+def _attention(row: GroupRow) -> tuple[int, int, str]:
+    return rank(row.status), -((row.now.lag if row.now else None) or 0), row.group
 
 
 def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None]) -> HealthSummary | None:
@@ -93,8 +139,7 @@ def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None])
     partitions, unhealthy_of, lag_of = Counter[str](), Counter[str](), Counter[str]()
     by_status = Counter[str]()
     for group, status, lag in zip(*(last_rows[name].to_pylist() for name in ("group", "status", "lag")), strict=True):
-        rank = _rank(status)
-        worst_of[group] = min(worst_of.get(group, rank), rank)
+        worst_of[group] = min(worst_of.get(group, len(RANKS)), rank(status))
         partitions[group] += 1
         by_status[status] += 1
         lag_of[group] += lag or 0
@@ -113,10 +158,6 @@ def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None])
         worst_partitions=worst_partitions,
         more_unhealthy=sum(unhealthy_of.values()) - len(worst_partitions),
     )
-
-
-def _rank(status: str) -> int:
-    return RANKS.get(status, RANKS[Health.UNKNOWN])
 
 
 def _worst_partitions(rows: pa.Table, lag_ms: dict[tuple[str, str, int], int | None]) -> tuple[PartitionHealth, ...]:
@@ -165,6 +206,7 @@ def _rebalances(folder: TableFolder) -> tuple[Rebalances | None, set[str]]:
         without_duration=without_duration,
         newest=tuple(_rebalance(row) for row in reversed(newest.to_pylist())),
         busiest=tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_BUSIEST]),
+        counts=dict(counts),
     ), set(counts)
 
 

@@ -20,33 +20,38 @@ Read = Callable[[Sequence[str]], Iterator[pa.Table]]
 
 @dataclass(frozen=True, slots=True)
 class LagFacts:
-    """`lag_ms` by group, topic and partition with lag, at the last known point of the group."""
+    """`every` has each group at its last known point. `lag_ms` by group, topic and partition with lag, at that point.
 
-    groups: set[str]
+    `step_ms`: the usual distance between points in time, 0 if there is one point.
+    """
+
+    every: dict[str, GroupNow]
     period_ms: tuple[int, ...]
     lag_map: LagMap | None
     now: tuple[GroupNow, ...]
     more_now: int
     behind_groups: int
     lag_ms: dict[tuple[str, str, int], int | None]
+    step_ms: int = 0
 
 
 def lag_facts(read: Read) -> LagFacts:
     """`read` yields the files of f_lag with the columns it is given; it is called twice."""
     sums = _sums(read)
     if not sums.num_rows:
-        return LagFacts(set(), (), None, (), 0, 0, {})
+        return LagFacts({}, (), None, (), 0, 0, {})
     last_of = sums.group_by("group").aggregate([("at", "max")])
     now, lag_ms = _now(read, last_of)
     behind = sorted((group for group in now if group.behind), key=lambda one: (-(one.lag or 0), one.group))
     return LagFacts(
-        groups=set(last_of["group"].to_pylist()),
+        every={one.group: one for one in now},
         period_ms=(pc.min(sums["at"]).as_py(), pc.max(sums["at"]).as_py()),
         lag_map=_map(sums),
         now=tuple(behind[:MAX_NOW]),
         more_now=max(0, len(behind) - MAX_NOW),
         behind_groups=len(behind),
         lag_ms=lag_ms,
+        step_ms=_usual_step(np.unique(sums["at"].to_numpy())),
     )
 
 
@@ -117,6 +122,10 @@ def _map(sums: pa.Table) -> LagMap:
         lag=tuple(tuple(None if lag < 0 else int(lag) for lag in row) for row in greatest),
         more_groups=peaks.num_rows - len(groups),
     )
+
+
+def _usual_step(times: np.ndarray) -> int:
+    return int(np.median(np.diff(times))) if len(times) > 1 else 0
 
 
 def _edges(times: np.ndarray) -> np.ndarray:

@@ -43,6 +43,7 @@ LIGHT = {
     "soft": "#59626d",
     "rule": "#d5dae0",
     "page": "#ffffff",
+    "link": "#11497f",
     **dict(
         zip(LAG, ("#e9f0f6", "#c6daeb", "#9cc1df", "#6ca3cf", "#4183ba", "#25659e", "#11497f", "#05294f"), strict=True)
     ),
@@ -53,6 +54,7 @@ DARK = {
     "soft": "#a3adb8",
     "rule": "#3a424c",
     "page": "#14181d",
+    "link": "#86b7e1",
     **dict(
         zip(LAG, ("#1e2732", "#23415e", "#2b5a86", "#3a78ad", "#5998cd", "#86b7e1", "#b5d4f1", "#eaf4fd"), strict=True)
     ),

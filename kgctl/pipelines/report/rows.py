@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +95,67 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Rebalances:
-    """`newest` is in order of time, newest last; `busiest` are groups with their number of rebalances."""
+    """`newest` is in order of time, newest last; `busiest` are groups with their number of rebalances, `counts` all."""
 
     count: int
     groups: int
     without_duration: int
     newest: tuple[Rebalance, ...]
     busiest: tuple[tuple[str, int], ...]
+    counts: dict[str, int] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A group in the overview. `status` is that of its worst partition; `page` the address of its page."""
+
+    group: str
+    page: str
+    status: str | None
+    now: GroupNow | None
+    rebalances: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A partition of a group: its health at the newest evaluation, its lag at the last known point."""
+
+    topic: str
+    part: int
+    status: str | None
+    complete: float | None
+    lag: int | None
+    lag_ms: int | None
+    consume_rate: float | None
+    produce_rate: float | None
+    eta_s: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What the page of a group shows. `lag_map` has a row per partition. `partitions` come worst first."""
+
+    group: str
+    status: str | None
+    at_ms: int | None
+    partitions: tuple[PartitionRow, ...]
+    lag_map: LagMap | None
+    rebalances: Rebalances | None
+
+    @property
+    def unhealthy(self) -> int:
+        return sum(row.status not in (None, "OK") for row in self.partitions)
+
+    @property
+    def lag(self) -> int | None:
+        known = [row.lag for row in self.partitions if row.lag is not None]
+        return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`rows` counts the committed rows of each table."""
+    """`rows` counts the committed rows of each table. `every` are all groups, worst first."""
 
     rows: dict[str, int]
     first_ms: int | None
@@ -119,3 +168,6 @@ class Facts:
     health: HealthSummary | None
     rebalances: Rebalances | None
     cluster: str | None
+    every: tuple[GroupRow, ...] = ()
+    lag_step_ms: int = 0
+    lag_period_ms: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from kgctl.model.health import Health
-from kgctl.pipelines.report.rows import Facts, HealthSummary, WorstGroup
+from kgctl.pipelines.report.rows import Facts, GroupFacts, HealthSummary, WorstGroup
 from kgctl.render.fitting import shorten
 from kgctl.render.table import printable
 
@@ -24,6 +24,17 @@ END_OF_CALENDAR_MS = 253_402_300_800_000
 
 def number(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}"
+
+
+def size(value: float | None) -> str:
+    """Bytes, in binary units."""
+    if value is None:
+        return NONE
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
 
 
 def plain(value: int | None) -> str:
@@ -115,6 +126,25 @@ def summary(facts: Facts) -> list[str]:
         sentences.append(
             f"There {'was' if found.count == 1 else 'were'} {counted(found.count, 'rebalance')} in "
             f"{counted(found.groups, 'group')}."
+        )
+    return sentences
+
+
+def group_summary(facts: GroupFacts) -> list[str]:
+    """The sentences at the top of the page of a group."""
+    if facts.status is None:
+        sentences = ["The health of the group is not known."]
+    elif not facts.unhealthy:
+        sentences = ["The group is healthy."]
+    else:
+        judged = sum(row.status is not None for row in facts.partitions)
+        worst = WorstGroup(facts.group, facts.status, facts.unhealthy, judged, None)
+        sentences = [f"The group is {facts.status}: {_partitions(worst)}."]
+    if facts.lag is not None:
+        sentences.append(f"It has a lag of {counted(facts.lag, 'record')}." if facts.lag else "It has no lag.")
+    if facts.rebalances:
+        sentences.append(
+            f"There {'was' if facts.rebalances.count == 1 else 'were'} {counted(facts.rebalances.count, 'rebalance')}."
         )
     return sentences
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"meta"}
+VOID = {"meta", "input"}
 LOADS = {"src", "href", "xlink:href", "action", "data", "srcset", "poster"}
 
 
@@ -19,6 +19,8 @@ class Page(HTMLParser):
     tags: set[str] = field(default_factory=set)
     ids: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    anchors: list[str] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -34,6 +36,7 @@ class Page(HTMLParser):
         known = dict(attrs)
         self.tags.add(tag)
         self.loads += [f"{name}={value}" for name, value in attrs if name in LOADS and not str(value).startswith("#")]
+        self.anchors += [str(known["href"])[1:]] if str(known.get("href", "")).startswith("#") else []
         self.ids += [str(known["id"])] if "id" in known else []
         self.labels += [str(known["aria-label"])] if "aria-label" in known else []
         if tag == "th":
@@ -61,6 +64,9 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._open or "style" in self._open:
+            return
+        if "script" in self._open:
+            self.scripts.append(data)
             return
         self.words.append(data)
         if self._open[-1] == "text":

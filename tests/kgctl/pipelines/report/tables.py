@@ -9,16 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from kgctl.pipelines.schemas import TABLES
+from kgctl.pipelines.schemas.ddl import parse
+from kgctl.pipelines.tables.arrow import arrow_type
 from kgctl.pipelines.tables.manifest import StagedFile, TableFolder
-
-TYPES = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "array<string>": pa.list_(pa.string()),
-}
 
 
 def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one") -> None:
@@ -29,7 +22,7 @@ def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one"
         values = [row.get(column.name) for row in rows]
         if column.type == "timestamp":
             values = [None if value is None else value * 1000 for value in values]
-        content[column.name] = pa.array(values, TYPES[column.type])
+        content[column.name] = pa.array(values, arrow_type(parse(column.type)))
     with TableFolder(out / table).writing() as writer:
         staging = writer.stage(batch)
         (staging / "date=2024-01-01").mkdir(parents=True)

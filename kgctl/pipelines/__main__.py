@@ -76,10 +76,10 @@ def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
     out = Path(settings.out)
     delivery: Delivery | None = None
     if settings.is_archive:
-        from kgctl.pipelines.archive.run import run_archive
+        from kgctl.pipelines.archive.run import run_archive, session_of_its_own
 
         with held_by_one_run(out):
-            run_archive(settings, emit, stop, lambda: _stop_on_signals(stop))
+            run_archive(settings, emit, stop, session_of_its_own(settings, emit, stop, lambda: _stop_on_signals(stop)))
     if settings.jobs:
         with held_by_one_run(out):
             delivery = _run(settings, emit, stop)

@@ -21,6 +21,8 @@ from typing import Any, Self
 from kgctl.model.topic_partition import TopicPartition
 
 FORMAT = 1
+# The name of the work, in progress and errors.
+JOB = "archive"
 RECORDS, GROUPS_FILE = "records", "groups.json"
 # Hive's name for null: the day of a record without a timestamp, or with one after the year 9999.
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kgctl.pipelines.archive.files import write_files
-from kgctl.pipelines.archive.layout import ArchivedFile
+from kgctl.pipelines.archive.layout import JOB, ArchivedFile
+from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source import connector
 from kgctl.pipelines.source.ranges import OffsetRange, to_json
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA_WITH_HEADERS
+from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
+from kgctl.pipelines.spark.monitoring import task_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,28 +44,46 @@ class WriteTask:
         yield pa.RecordBatch.from_arrays([pa.array(facts, pa.string())], schema=_FACTS)
 
 
-def prepare(spark: SparkSession, settings: RunSettings) -> None:
-    """Set what reading needs in the session."""
+def reader(
+    spark: SparkSession,
+    settings: RunSettings,
+    connection_options: Mapping[str, str],
+    emit: Callable[[Progress], None],
+    stop: threading.Event,
+) -> Callable[[Sequence[OffsetRange], Path], list[ArchivedFile]]:
+    """A function that writes the records of ranges to files in a folder. It raises JobFailed, or Interrupted after `stop`."""
     conf = _BATCH_CONF | (connector.session_conf(settings.archived) if settings.source == "kafka" else {})
     for name, value in conf.items():
         spark.conf.set(name, value)
+
+    def read(ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
+        try:
+            with task_progress(spark, JOB, emit, stop):
+                return read_ranges(spark, settings, connection_options, ranges, staging)
+        except Exception as error:
+            if stop.is_set():
+                raise Interrupted from None
+            raise JobFailed(JOB, reason_of(error)) from error
+
+    return read
 
 
 def read_ranges(
     spark: SparkSession,
     settings: RunSettings,
     connection_options: Mapping[str, str],
-    ranges: Iterable[OffsetRange],
+    ranges: Sequence[OffsetRange],
     staging: Path,
 ) -> list[ArchivedFile]:
-    """Write the records of the ranges to files in `staging`. What a task wrote that Spark repeated is not in the result."""
-    frame = spark.read.format(settings.source).options(**_options(settings, list(ranges)), **connection_options).load()
+    """Write the records of the ranges. What a task wrote that Spark repeated is in the folder, but not in the result."""
+    options = _options(settings, ranges) | dict(connection_options)
+    frame = spark.read.format(settings.source).options(**options).load()
     rows = frame.select(*(f"`{name}`" for name in RAW_SCHEMA_WITH_HEADERS.names))
     found = rows.mapInArrow(WriteTask(str(staging)), "facts string").collect()
     return [ArchivedFile(**json.loads(row["facts"])) for row in found]
 
 
-def _options(settings: RunSettings, ranges: list[OffsetRange]) -> dict[str, str]:
+def _options(settings: RunSettings, ranges: Sequence[OffsetRange]) -> dict[str, str]:
     numbers: dict[str, list[int]] = {}
     for one in ranges:
         numbers.setdefault(one.partition.topic, []).append(one.partition.partition)

@@ -6,12 +6,11 @@ ends of the logs, reads exactly these with Spark, and commits files and ranges t
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID
 from kgctl.client.net.errors import KgctlError
@@ -19,6 +18,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.cluster import ArchivedCluster
 from kgctl.pipelines.archive.groups import read_groups, write_groups
 from kgctl.pipelines.archive.layout import (
+    JOB,
     Addition,
     ArchivedFile,
     GroupsSnapshot,
@@ -39,13 +39,10 @@ from kgctl.pipelines.archive.planning import (
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.losses import DataLoss
+from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.secured import check_secured, secured_options
-from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
+from kgctl.pipelines.spark.failures import Interrupted, JobFailed
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-JOB = "archive"
 READ_COMMITTED = "read_committed"
 DEFAULT_OFFSETS_PER_STEP = 2_000_000
 # How often in a row retention may overtake a step before the run gives up.
@@ -54,64 +51,56 @@ _MAX_OVERTAKEN = 10
 _GROUPS_EVERY_S = 30.0
 
 Emit = Callable[[Progress], None]
-# Reads ranges into a folder. Its session starts when there is something to read.
-Read = Callable[[Plan, Path], list[ArchivedFile]]
+# Reads ranges into files in a folder.
+Read = Callable[[Sequence[OffsetRange], Path], list[ArchivedFile]]
 Offsets = dict[TopicPartition, int]
 Logs = dict[TopicPartition, Log]
 
 
-def run_archive(settings: RunSettings, emit: Emit, stop: threading.Event, catch_signals: Callable[[], None]) -> None:
-    """Raises KgctlError, or Interrupted if the user ended the run.
-
-    `catch_signals` is called once Spark has started, which installs handlers of its own.
-    """
-    check_secured(settings)
+def run_archive(
+    settings: RunSettings, emit: Emit, stop: threading.Event, reading: AbstractContextManager[Read]
+) -> None:
+    """Raises KgctlError, or Interrupted if the user ended the run."""
     with (
         ArchivedCluster(
             settings.connection(DEFAULT_CLIENT_ID),
             committed_only=settings.isolation_level == READ_COMMITTED,
             stop=stop,
         ) as cluster,
-        _reading(settings, emit, stop, catch_signals) as read,
+        reading as read,
         writing(settings.out_dir) as writer,
     ):
         check_archive(writer.archive, cluster.id(), settings.isolation_level)
         Archiving(settings, cluster, writer, read, emit, stop).run()
 
 
-@contextlib.contextmanager
-def _reading(
+@contextmanager
+def session_of_its_own(
     settings: RunSettings, emit: Emit, stop: threading.Event, catch_signals: Callable[[], None]
 ) -> Iterator[Read]:
-    from kgctl.pipelines.archive.reading import prepare, read_ranges
+    """Reads in a session that starts when there is something to read.
+
+    `catch_signals` is called once Spark has started, which installs handlers of its own. Raises CannotHandOver, JarsMissing.
+    """
+    from kgctl.pipelines.archive.reading import reader
     from kgctl.pipelines.spark.connector_jars import needed_jars
-    from kgctl.pipelines.spark.monitoring import task_progress
     from kgctl.pipelines.spark.session import open_session
 
+    check_secured(settings)
     jars = needed_jars(settings) if settings.source == "kafka" else ()
-    with contextlib.ExitStack() as stack:
-        opened: list[tuple[SparkSession, dict[str, str]]] = []
+    with ExitStack() as stack:
+        opened: list[Read] = []
 
-        def read(plan: Plan, staging: Path) -> list[ArchivedFile]:
-            if not plan.to_read:
-                return []
+        def read(ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
             if not opened:
                 emit(Progress("starting", "starting Spark, which takes a few seconds"))
                 began = time.monotonic()
                 options = stack.enter_context(secured_options(settings))
                 spark = stack.enter_context(open_session(settings, app_name="kgctl archive", jars=jars))
                 catch_signals()
-                prepare(spark, settings)
-                opened.append((spark, options))
+                opened.append(reader(spark, settings, options, emit, stop))
                 emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
-            spark, options = opened[0]
-            try:
-                with task_progress(spark, JOB, emit, stop):
-                    return read_ranges(spark, settings, options, plan.to_read, staging)
-            except Exception as error:
-                if stop.is_set():
-                    raise Interrupted from None
-                raise JobFailed(JOB, reason_of(error)) from error
+            return opened[0](ranges, staging)
 
         yield read
 
@@ -208,7 +197,9 @@ class Archiving:
             )
 
         try:
-            addition = self._writer.commit(lambda staging: self._read(plan, staging), complete)
+            addition = self._writer.commit(
+                lambda staging: self._read(plan.to_read, staging) if plan.to_read else [], complete
+            )
         except JobFailed as failure:
             self._overtaken += 1
             if failure.name != DataLoss.name or self._overtaken > _MAX_OVERTAKEN:

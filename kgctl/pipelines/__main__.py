@@ -19,10 +19,12 @@ from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order, upstream
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, reason_of
+from kgctl.pipelines.tables.formats import check_format, set_format
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
             run_archive(settings, emit, stop, session_of_its_own(settings, emit, stop, lambda: _stop_on_signals(stop)))
     if settings.jobs:
         with held_by_one_run(out):
+            check_format(out, settings.table_format, list(TABLES))
+            set_format(out, settings.table_format)
             delivery = _run(settings, emit, stop)
     if settings.report:
         from kgctl.pipelines.report import build

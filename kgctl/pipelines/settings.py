@@ -34,6 +34,7 @@ class RunSettings:
     step_s: float = 60.0
     topics: str | None = None
     scan_every_s: float = 3600.0
+    table_format: str = "parquet"
     max_offsets_per_trigger: int | None = None
     checkpoint: str | None = None
     master: str = "local[*]"

@@ -24,7 +24,7 @@ from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
 from kgctl.pipelines.catalog import JOBS, Job
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.model import Table
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.render import TABLES as TABLE_OUTPUTS
 from kgctl.render.prose import show_paragraphs
 
@@ -104,7 +104,7 @@ def report(ctx: typer.Context, out: Out) -> None:
 
     The path of the page goes to stderr.
     """
-    if not any(TableFolder(out / name).state().committed for name in TABLES):
+    if not any(open_table(out / name).state().committed for name in TABLES):
         raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
     pipeline_run.report_only(out)
 
@@ -117,7 +117,7 @@ pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench
 
 
 def _table_row(out: Path, job: Job, table: Table) -> TableRow:
-    state = TableFolder(out / table.name).state()
+    state = open_table(out / table.name).state()
     return TableRow(
         table=table.name,
         job=job.name,

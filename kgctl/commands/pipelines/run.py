@@ -24,8 +24,9 @@ from kgctl.pipelines.results.tables import statuses_of, verdict_tables
 from kgctl.pipelines.results.targets import FORMS, Target, parse_target, read_headers
 from kgctl.pipelines.runner import RunFailed
 from kgctl.pipelines.runner import run as run_pipeline
+from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.settings import SOURCES, RunSettings
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import FORMATS, check_format, format_of, open_table
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 
@@ -97,6 +98,15 @@ def run(
         int | None,
         typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
     ] = None,
+    table_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="The format of the tables; delta and iceberg need the extra of that name. [default: that of DIR, or "
+            "parquet]",
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -158,6 +168,8 @@ def run(
             "A run with --follow does not end; use `kgctl pipeline report` instead.", param_hint="'--report'"
         )
     chosen = in_order(known_job(name).name for name in jobs)
+    format_name = one_of(table_format or format_of(out), FORMATS, "--format")
+    check_format(out, format_name, list(TABLES))
     _check_inputs(chosen, out)
     targets = [_target(text) for text in sink or ()]
     names = [job.name for job in chosen]
@@ -173,6 +185,7 @@ def run(
         check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
     connection = settings(ctx).portable_connection()
     run_settings = RunSettings(
+        table_format=format_name,
         jobs=tuple(job.name for job in chosen),
         bootstrap=",".join(map(str, connection.bootstrap)),
         out=str(out.absolute()),
@@ -246,7 +259,7 @@ def _check_inputs(jobs: list[Job], out: Path) -> None:
     for job in jobs:
         for table in job.tables:
             writer = writer_of(table)
-            if writer not in jobs and not TableFolder(out / table.name).state().committed:
+            if writer not in jobs and not open_table(out / table.name).state().committed:
                 raise Precondition(
                     f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
                 )

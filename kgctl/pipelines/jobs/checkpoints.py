@@ -12,7 +12,7 @@ from pathlib import Path
 from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import Job, upstream
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.replacing import replace_file
 
 OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
@@ -48,7 +48,7 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
             )
         return owner["name"]
     for table in job.writes:
-        if TableFolder(settings.table_dir(table.name)).state().committed:
+        if open_table(settings.table_dir(table.name)).state().committed:
             raise Precondition(
                 f"job {job.name}: {settings.table_dir(table.name)} has rows, but their checkpoint {checkpoint} is gone; "
                 "reading everything again would double them: give another --out, or remove the folder"
@@ -59,7 +59,7 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
 def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
     """Raises Precondition if the tables that a job reads or adds to come from another cluster."""
     for table in job.writes:
-        theirs = TableFolder(settings.table_dir(table.name)).state().notes.get(CLUSTER, cluster_id)
+        theirs = open_table(settings.table_dir(table.name)).state().notes.get(CLUSTER, cluster_id)
         if theirs != cluster_id:
             raise _other_cluster(job, settings, str(theirs), cluster_id)
     for writer in upstream(job):

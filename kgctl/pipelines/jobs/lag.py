@@ -22,7 +22,7 @@ from kgctl.pipelines.jobs.lookups import (
 )
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.groups import LAG, LOG_ENDS
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.transforms import lag
 
 LAST_POINT = "last_point_ms"
@@ -77,5 +77,5 @@ def _first_behind(run: RunContext, job: Job, known: DataFrame) -> DataFrame:
 
 def _last_point(run: RunContext) -> int | None:
     """Of f_lag, which is written last: a run that failed after log_ends computes the same points again."""
-    last = TableFolder(run.settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
+    last = open_table(run.settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
     return None if last is None else int(last)

@@ -19,6 +19,7 @@ from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.spark.monitoring import QueryMonitor, task_progress
+from kgctl.pipelines.tables.formats import PARQUET
 from kgctl.pipelines.tables.manifest import Busy
 from kgctl.pipelines.tables.merge_plans import many_alike
 from kgctl.pipelines.tables.merging import merge
@@ -127,6 +128,8 @@ def _has_topic(run: RunContext, job: Job) -> bool:
 
 
 def _merge_small(run: RunContext, jobs: Sequence[Job]) -> None:
+    if run.settings.table_format != PARQUET:
+        return
     for job in jobs:
         for table in job.writes:
             try:

@@ -9,14 +9,14 @@ from pyspark.sql import functions as f
 
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.schemas.model import Table
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 
 UNTIL = "until_ms"
 
 
 def computed_until(run: RunContext, table: Table) -> int | None:
     """The end of the last window in the table, ms since 1970; None before the first."""
-    until = TableFolder(run.settings.table_dir(table.name)).state().notes.get(UNTIL)
+    until = open_table(run.settings.table_dir(table.name)).state().notes.get(UNTIL)
     return None if until is None else int(until)
 
 

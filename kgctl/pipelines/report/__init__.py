@@ -16,7 +16,7 @@ from kgctl.pipelines.report.group_pages import write_pages
 from kgctl.pipelines.report.listings import read_listings
 from kgctl.pipelines.report.page import group_page, page, svg
 from kgctl.pipelines.schemas import TABLES
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.replacing import replace_file
 
 TITLE = "Consumer groups"
@@ -35,7 +35,7 @@ class Report:
 def build(out_dir: Path, *, title: str | None = None, made_ms: int | None = None) -> Report:
     """Write OUT/report.html, OUT/report/*.svg and the pages of changed groups from the tables in OUT. Raises Damaged, Newer."""
     made_ms = time.time_ns() // 1_000_000 if made_ms is None else made_ms
-    folders = {name: TableFolder(out_dir / name) for name in TABLES}
+    folders = {name: open_table(out_dir / name) for name in TABLES}
     with ExitStack() as files_stay:
         for folder in folders.values():
             files_stay.enter_context(folder.reading())

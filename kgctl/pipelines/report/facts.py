@@ -28,6 +28,7 @@ from kgctl.pipelines.report.rows import (
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.arrow import read_file
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.newest import newest_us
 
@@ -40,7 +41,7 @@ UNREAD = ("duration_source", "group_type")
 
 def read_facts(out_dir: Path) -> Facts:
     """Read all tables in the folder. Raises Damaged, Newer."""
-    folders = {name: TableFolder(out_dir / name) for name in TABLES}
+    folders = {name: open_table(out_dir / name) for name in TABLES}
     with ExitStack() as files_stay:
         for folder in folders.values():
             files_stay.enter_context(folder.reading())

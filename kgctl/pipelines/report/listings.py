@@ -16,7 +16,7 @@ from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.schemas.topics import COMPACTION, HOLDS, PRODUCERS, RETENTION
 from kgctl.pipelines.tables.arrow import read_file
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.newest import newest_rows
 
 MAX_ROWS = 50
@@ -245,7 +245,7 @@ _KINDS = (
 
 def read_listings(out: Path) -> list[Listing]:
     """The listings whose job has run. Raises Damaged, Newer."""
-    return [_listing(out, kind) for kind in _KINDS if TableFolder(out / kind.table.name).manifests.is_dir()]
+    return [_listing(out, kind) for kind in _KINDS if open_table(out / kind.table.name).manifests.is_dir()]
 
 
 def _listing(out: Path, kind: _Kind) -> Listing:
@@ -279,7 +279,7 @@ def _rows(out: Path, kind: _Kind) -> pa.Table | None:
         if found is None or (kind.beside is not None and _is_later(out, kind.beside, found[0])):
             return None
         return _in_ms(found[1])
-    folder, parts = TableFolder(out / kind.table.name), []
+    folder, parts = open_table(out / kind.table.name), []
     for path, file in folder.located():
         # Put together file by file: the whole table may not fit into memory.
         parts.append(_folded(_in_ms(read_file(path, TABLES[kind.table.name], file.schema, columns)), kind.items))

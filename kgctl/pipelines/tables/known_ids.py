@@ -19,7 +19,7 @@ class KnownIds:
         self._ranges = dict(ranges or {})
 
     def __contains__(self, batch_id: str) -> bool:
-        family, number = _split(batch_id)
+        family, number = family_of(batch_id)
         ranges = self._ranges.get(family, [])
         at = bisect_right(ranges, number, key=lambda one: one[0]) - 1
         return at >= 0 and number <= ranges[at][1]
@@ -35,7 +35,7 @@ class KnownIds:
     def with_ids(self, batch_ids: Iterable[str]) -> KnownIds:
         added: dict[_Family, list[tuple[int, int]]] = {}
         for batch_id in batch_ids:
-            family, number = _split(batch_id)
+            family, number = family_of(batch_id)
             added.setdefault(family, []).append((number, number))
         changed = {family: _joined([*self._ranges.get(family, []), *more]) for family, more in added.items()}
         return KnownIds({**self._ranges, **changed})
@@ -67,7 +67,8 @@ def known_ids(content: list[list[object]]) -> KnownIds:
     return KnownIds(found)
 
 
-def _split(batch_id: str) -> tuple[_Family, int]:
+def family_of(batch_id: str) -> tuple[_Family, int]:
+    """Prefix and number of digits, and the number; 0 if there is none."""
     parts = _NUMBERED.fullmatch(batch_id)
     assert parts is not None
     prefix, digits = parts.groups()

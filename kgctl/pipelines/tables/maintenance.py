@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.schemas import TABLES
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import TableFolder, held_by_one_run
 from kgctl.pipelines.tables.merge_plans import Merge, all_small
 from kgctl.pipelines.tables.retention import Keep, drop, expired
@@ -49,7 +50,10 @@ def plan(out: Path, *, keep: Keep, merges: bool) -> list[Step]:
     """What `maintain` would do now. Raises Damaged, Newer."""
     steps = []
     for name in TABLES:
-        state = TableFolder(out / name).state()
+        place = open_table(out / name)
+        if merges:
+            place.refuse_merge()
+        state = place.state()
         old = expired(state, keep.of(name))
         if old:
             steps.append(Step(name, DROP, tuple(old), 0))
@@ -67,11 +71,14 @@ def maintain(out: Path, *, keep: Keep, merges: bool) -> list[Step]:
     """
     if merges and importlib.util.find_spec("pyarrow") is None:
         raise MergeMissing("merging files needs pyarrow: pip install 'kgctl[arrow]'")
+    if merges:
+        for name in TABLES:
+            open_table(out / name).refuse_merge()
     steps = []
     with held_by_one_run(out, "maintains the tables in this folder"):
         for name, table in TABLES.items():
             folder = out / name
-            if not TableFolder(folder).state().committed:
+            if not open_table(folder).state().committed:
                 continue
             old = drop(folder, keep.of(name), WAIT_S)
             if old:
@@ -80,7 +87,7 @@ def maintain(out: Path, *, keep: Keep, merges: bool) -> list[Step]:
                 from kgctl.pipelines.tables.merging import merge
 
                 steps += _merged(name, merge(folder, table, all_small, WAIT_S))
-                _fold(TableFolder(folder))
+                _fold(open_table(folder))
     return steps
 
 
@@ -101,4 +108,4 @@ def has_tables(out: Path) -> bool:
 
 def states(out: Path) -> dict[str, TableState]:
     """Of each table of the catalog. Raises Damaged, Newer."""
-    return {name: TableFolder(out / name).state() for name in TABLES}
+    return {name: open_table(out / name).state() for name in TABLES}

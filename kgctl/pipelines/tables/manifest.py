@@ -94,7 +94,7 @@ class TableFolder:
     def batch(self, batch_id: str) -> Batch | None:
         """The committed batch with this id; None also if others have its rows now. Raises Damaged, Newer."""
         try:
-            return _read_batch(self._manifest_of(batch_id))
+            return _read_batch(self.manifest_of(batch_id))
         except (FileNotFoundError, NotADirectoryError):
             return next((batch for batch in self._fold().batches if batch.id == batch_id), None)
 
@@ -152,9 +152,16 @@ class TableFolder:
         lock = hold(self.manifests / LOCK, self.folder, "is writing to this table", wait_s)
         try:
             self._recover()
-            yield Writer(self)
+            yield self.write()
         finally:
             os.close(lock)
+
+    def refuse_merge(self) -> None:
+        """Raises Precondition if the files of tables in this format cannot be merged."""
+
+    def write(self) -> Writer:
+        """For a table that is locked."""
+        return Writer(self)
 
     def loose(self) -> list[str]:
         """The ids of the batches with a manifest of their own."""
@@ -187,7 +194,7 @@ class TableFolder:
         except (FileNotFoundError, NotADirectoryError):
             return Fold()
 
-    def _manifest_of(self, batch_id: str) -> Path:
+    def manifest_of(self, batch_id: str) -> Path:
         if not _BATCH_ID.fullmatch(batch_id) or batch_id.startswith(MERGED):
             raise ValueError(
                 f"{batch_id!r} is not a batch id: use letters and digits, and . _ = - after the first character, "
@@ -257,7 +264,7 @@ class Writer:
 
     def stage(self, batch_id: str) -> Path:
         """The path of a new staging folder, which the caller creates; its parent exists."""
-        self._table._manifest_of(batch_id)
+        self._table.manifest_of(batch_id)
         make_folder(self._table.staging)
         return self._table.staging / f"{batch_id}-{uuid.uuid4().hex[:12]}"
 
@@ -274,7 +281,7 @@ class Writer:
         schema: int = 1,
     ) -> bool:
         """Return True if the files are now part of the table, False if the batch was committed before; then they are deleted."""
-        manifest = self._table._manifest_of(batch_id)
+        manifest = self._table.manifest_of(batch_id)
         if manifest.exists() or batch_id in self._table._fold():
             self.discard(staging)
             return False
@@ -283,16 +290,7 @@ class Writer:
             id=batch_id,
             committed_ms=time.time_ns() // 1_000_000,
             staging=staging.name,
-            files=tuple(
-                CommittedFile(
-                    path=f"{file.path.rpartition('/')[0]}/{batch_id}-{number}.parquet",
-                    staged=file.path,
-                    rows=file.rows,
-                    size=os.stat(staging / file.path).st_size,
-                    schema=schema,
-                )
-                for number, file in enumerate(sorted(files, key=lambda file: file.path))
-            ),
+            files=self.named(batch_id, staging, files, schema),
             notes=dict(notes or {}),
             facts=dict(facts or {}),
         )
@@ -302,6 +300,21 @@ class Writer:
         if not batch.facts and len(self._table.loose()) >= FOLD_AT:
             self.fold()
         return True
+
+    def named(
+        self, batch_id: str, staging: Path, files: Sequence[StagedFile], schema: int
+    ) -> tuple[CommittedFile, ...]:
+        """The files with the names that they get in the table's folder."""
+        return tuple(
+            CommittedFile(
+                path=f"{file.path.rpartition('/')[0]}/{batch_id}-{number}.parquet",
+                staged=file.path,
+                rows=file.rows,
+                size=os.stat(staging / file.path).st_size,
+                schema=schema,
+            )
+            for number, file in enumerate(sorted(files, key=lambda file: file.path))
+        )
 
     def fold(self) -> None:
         """Put all manifests into one file: a reader of ten thousand batches reads one."""

@@ -11,6 +11,8 @@ import pyarrow.parquet as parquet
 
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.arrow import arrow_schema, read_file
+from kgctl.pipelines.tables.formats import open_table
+from kgctl.pipelines.tables.logged import LoggedFolder
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.merge_plans import Merge
 from kgctl.pipelines.tables.rewriting import AddedFile, Rewrite, begin_rewrite
@@ -26,8 +28,13 @@ def merge(folder: Path, table: Table, plan: Callable[[TableState], Iterable[Merg
     The caller holds the folder as a run does (held_by_one_run): nothing else rewrites the table. Commits continue while
     files are merged. Raises Busy if readers need the files for longer than `wait_s`, Damaged, Newer.
     """
-    place = TableFolder(folder)
+    place = open_table(folder)
     merges = list(plan(place.state()))
+    if isinstance(place, LoggedFolder):
+        if merges:
+            with place.writing(wait_s):
+                place.merge_files()
+        return merges
     for _, of_day in groupby(merges, key=lambda one: one.day):
         _merge_day(place, table, list(of_day), wait_s)
     return merges

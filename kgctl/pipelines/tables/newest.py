@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.arrow import read_file
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def newest_rows(out: Path, table: Table, columns: Sequence[str], at: str = "at")
 
     `at` names a timestamp. Columns that the table lacks are left out.
     """
-    folder = TableFolder(out / table.name)
+    folder = open_table(out / table.name)
     with folder.reading():
         newest_of = [(path, file, newest_us(path, at)) for path, file in folder.located()]
         times = [newest for _, _, newest in newest_of if newest is not None]

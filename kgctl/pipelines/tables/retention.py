@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
+from kgctl.pipelines.tables.logged import LoggedFolder
 from kgctl.pipelines.tables.rewriting import Rewrite, begin_rewrite
 from kgctl.pipelines.tables.state import CommittedFile, TableState
 
@@ -27,7 +28,7 @@ def expired(state: TableState, days: int | None, today: date | None = None) -> l
     """The files of days (UTC) that ended more than `days` days ago."""
     if days is None:
         return []
-    first = (today or datetime.now(UTC).date()) - timedelta(days=days)
+    first = _first_kept(days, today)
     return [file for file in state.files if (day := _day(file)) is not None and day < first]
 
 
@@ -36,7 +37,9 @@ def drop(folder: Path, days: int | None, wait_s: float, today: date | None = Non
 
     Raises Busy if readers need the files for longer than `wait_s`, Damaged, Newer.
     """
-    place = TableFolder(folder)
+    place = open_table(folder)
+    if isinstance(place, LoggedFolder):
+        return _drop_by_log(place, days, wait_s, today)
     with place.writing(wait_s) as writing:
         state = place.state()
         files = expired(state, days, today)
@@ -44,6 +47,18 @@ def drop(folder: Path, days: int | None, wait_s: float, today: date | None = Non
             staging = begin_rewrite(place.rewrites, state.fold.rewrite)
             writing.rewrite(Rewrite(staging, frozenset(file.path for file in files)), wait_s)
     return files
+
+
+def _drop_by_log(place: LoggedFolder, days: int | None, wait_s: float, today: date | None) -> list[CommittedFile]:
+    with place.writing(wait_s):
+        files = expired(place.state(), days, today)
+        if files and days is not None:
+            place.drop_before(_first_kept(days, today))
+    return files
+
+
+def _first_kept(days: int, today: date | None) -> date:
+    return (today or datetime.now(UTC).date()) - timedelta(days=days)
 
 
 def _day(file: CommittedFile) -> date | None:

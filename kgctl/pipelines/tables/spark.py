@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from kgctl.pipelines.schemas.model import Stored, Table
 from kgctl.pipelines.tables.arrow import check_version
-from kgctl.pipelines.tables.manifest import Note, StagedFile, TableFolder
+from kgctl.pipelines.tables.formats import open_table
+from kgctl.pipelines.tables.manifest import Note, StagedFile
 
 # A merge in the same run holds the lock for less than a second.
 LOCK_WAIT_S = 60.0
@@ -37,7 +38,7 @@ def write_batch(
 
     A batch without rows and notes leaves no trace. Driver and executors must share the folder.
     """
-    place = TableFolder(folder)
+    place = open_table(folder)
     with place.writing(LOCK_WAIT_S) as writer:
         if place.state().knows(batch_id):
             # A stateful query that repeats a batch must reach the state after it, or Spark fails the query.
@@ -56,7 +57,7 @@ def write_batch(
 def read_table(spark: SparkSession, folder: Path, table: Table) -> DataFrame:
     """The committed rows, with the columns of today; empty if there are none yet. Raises Damaged, Newer."""
     paths: dict[int, list[str]] = {}
-    for path, file in TableFolder(folder).located():
+    for path, file in open_table(folder).located():
         check_version(folder, table, file.schema)
         paths.setdefault(file.schema, []).append(str(path))
     if not paths:

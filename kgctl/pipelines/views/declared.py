@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgctl.model.health import Health
+from kgctl.model.health import EVALUATED, Health
 
-# Worst first, as in the report. UNKNOWN comes late: the partitions of a deleted topic stay unknown.
-WORST_FIRST = (Health.STOPPED, Health.STALLED, Health.REWOUND, Health.LAGGING, Health.UNKNOWN, Health.OK)
 LAST_REBALANCES = 100
 _PLACE = ("group", "topic", "part")
 
@@ -27,12 +25,12 @@ class View:
 
 
 def _rank(status: str) -> str:
-    cases = " ".join(f"when '{one}' then {rank}" for rank, one in enumerate(WORST_FIRST))
-    return f"case {status} {cases} else {WORST_FIRST.index(Health.UNKNOWN)} end"
+    cases = " ".join(f"when '{one}' then {rank}" for rank, one in enumerate(EVALUATED))
+    return f"case {status} {cases} else {EVALUATED.index(Health.UNKNOWN)} end"
 
 
 def _word(rank: str) -> str:
-    cases = " ".join(f"when {number} then '{one}'" for number, one in enumerate(WORST_FIRST))
+    cases = " ".join(f"when {number} then '{one}'" for number, one in enumerate(EVALUATED))
     return f"case {rank} {cases} end"
 
 

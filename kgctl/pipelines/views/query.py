@@ -20,6 +20,7 @@ from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.ddl import Array, Map, Struct, Type, parse
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.errors import Newer
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.views.declared import VIEWS
 from kgctl.render.column_keys import column_keys
@@ -58,7 +59,7 @@ def run_query(out: Path, sql: str) -> list[Any]:
 
     # kgctl freezes all objects when it ends; DuckDB's module would report them as leaks on stderr.
     atexit.register(gc.unfreeze)
-    folders = {name: TableFolder(out / name) for name in TABLES}
+    folders = {name: open_table(out / name) for name in TABLES}
     if not any(folder.state().committed for folder in folders.values()):
         raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
     with ExitStack() as files_stay, duckdb.connect() as connection:

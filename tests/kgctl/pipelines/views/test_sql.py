@@ -10,11 +10,10 @@ import pytest
 
 from kgctl.client.net.errors import BadValue, NotFound
 from kgctl.pipelines import views
-from kgctl.pipelines.report.facts import STATUSES
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.manifest import TableFolder
-from kgctl.pipelines.views.declared import VIEWS, WORST_FIRST
+from kgctl.pipelines.views.declared import VIEWS
 from kgctl.pipelines.views.query import run_query
 from tests.harness.commandline import Kgctl
 from tests.kgctl.pipelines.report.tables import commit
@@ -77,10 +76,6 @@ def test_views_answer_their_questions(out: Path) -> None:
     ]
     newest = rows(out, "select generation from last_rebalances")
     assert newest == [(generation,) for generation in range(120, 20, -1)]
-
-
-def test_the_order_of_words_is_that_of_the_report() -> None:
-    assert WORST_FIRST == STATUSES
 
 
 def test_spark_has_the_same_views(out: Path, spark: SparkSession) -> None:

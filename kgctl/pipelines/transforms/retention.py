@@ -26,8 +26,7 @@ def points(facts: DataFrame, now_ms: int) -> DataFrame:
     now = f.lit(now_ms)
     ages = [f.lit(max(0, now_ms - 1000 * age)) for age in AGES_S]
     expiry = f.when(f.col("retention_ms") < now_ms, now - f.col("retention_ms"))
-    within_a_day = f.least(now, expiry + DAY_MS)
-    times = f.array_compact(f.array(*ages, expiry, within_a_day))
+    times = f.array_compact(f.array(*ages, expiry, _within_a_day(now_ms)))
     return facts.select(*KEY, f.explode(f.array_distinct(times)).alias("at_ms"))
 
 
@@ -38,7 +37,7 @@ def retention(facts: DataFrame, ends: DataFrame, before: DataFrame, now_ms: int)
     """
     rows = _with_bounds(facts, ends, now_ms)
     expiry = f.col("at_ms") == now_ms - f.col("retention_ms")
-    soon = f.col("at_ms") == f.least(f.lit(now_ms), now_ms - f.col("retention_ms") + DAY_MS)
+    soon = f.col("at_ms") == _within_a_day(now_ms)
     known = rows.join(_offsets(ends), list(KEY))
     counted = known.groupBy(*KEY).agg(
         f.max(f.when(expiry, f.col("offset"))).alias("_expired"),
@@ -122,6 +121,11 @@ def ages(facts: DataFrame, ends: DataFrame, now_ms: int) -> DataFrame:
     return rows.select(*schemas.LOG_AGES.column_names)
 
 
+def _within_a_day(now_ms: int) -> Column:
+    """Records before this time exceed retention.ms a day from now; null without a limit."""
+    return f.when(f.col("retention_ms") < now_ms, f.least(f.lit(now_ms), now_ms - f.col("retention_ms") + DAY_MS))
+
+
 def _with_bounds(facts: DataFrame, ends: DataFrame, now_ms: int) -> DataFrame:
     """The facts of each partition with log_start, log_end and records."""
     now = ends.where(f.unix_millis("at") == now_ms).select(*KEY, "log_start", "log_end")
@@ -144,4 +148,4 @@ def _bytes_of(records: str, kind: str = "bigint") -> Column:
 
 def _share(records: str, of: str, kind: str) -> Column:
     """Bytes of some records of a log, at the mean size of its records."""
-    return f.when(f.col(of) > 0, f.col("bytes") * f.col(records) / f.col(of)).cast(kind)
+    return f.when(f.col(of) > 0, f.col("bytes").cast("double") * f.col(records) / f.col(of)).cast(kind)

@@ -125,8 +125,8 @@ def test_an_empty_log_and_one_without_limits(out: Path) -> None:
     newest = measured(out)
     empty, unlimited = newest["orders", 2], newest["unlimited", 0]
     assert (empty["records"], empty["oldest"], empty["growth_records"], empty["next_expiry"]) == (0, None, None, None)
-    assert (unlimited["retention_ms"], unlimited["expired_records"], unlimited["next_expiry"]) == (None, None, None)
-    assert unlimited["expected_bytes"] is None
+    of_retention = ("retention_ms", "expired_records", "day_records", "day_bytes", "next_expiry", "expected_bytes")
+    assert [unlimited[name] for name in of_retention] == [None] * len(of_retention)
 
 
 def test_topics_that_do_not_match_are_left_out(out: Path) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW, SESSIONS
+from kgctl.pipelines.schemas.group_facts import (
+    ANOMALIES,
+    CHURN,
+    COMMIT_RATES,
+    EXPECTED,
+    MEMBER_SKEW,
+    PARTITION_SKEW,
+    SESSIONS,
+)
 from kgctl.pipelines.schemas.groups import (
     COMMITS,
     GROUP_EVENTS,
@@ -140,6 +148,17 @@ JOBS = {
             function="kgctl.pipelines.jobs.skew:run",
             tables=(LAG,),
             samples="members of the groups",
+        ),
+        Job(
+            "anomalies",
+            "finds groups whose lag, commit rate or rebalances are not what is usual for them at this time",
+            "Compares each bucket of 5 --step with earlier ones of the same group: of the same hour of the week, while the history is "
+            "short of the same hour of the day, else of the last day. An anomaly starts and ends with three buckets in a row, so a "
+            "short spike is none, and neither is one that comes every week. Fewer commits than usual count only if the lag is above "
+            "its range. A group that was never well has no other baseline: see health.",
+            writes=(EXPECTED, ANOMALIES),
+            function="kgctl.pipelines.jobs.anomalies:run",
+            tables=(LAG, COMMIT_RATES, REBALANCES),
         ),
         Job(
             "retention",

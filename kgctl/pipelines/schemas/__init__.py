@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW, SESSIONS
+from kgctl.pipelines.schemas.group_facts import (
+    ANOMALIES,
+    CHURN,
+    COMMIT_RATES,
+    EXPECTED,
+    MEMBER_SKEW,
+    PARTITION_SKEW,
+    SESSIONS,
+)
 from kgctl.pipelines.schemas.groups import (
     COMMITS,
     GROUP_EVENTS,
@@ -27,7 +35,7 @@ TABLES = {
     table.name: table
     for table in (
         *(COMMITS, GROUP_EVENTS, QUARANTINE, LOG_ENDS, LAG, HEALTH, REBALANCES, MEMBERSHIPS),
-        *(COMMIT_RATES, SESSIONS, CHURN, MEMBER_SKEW, PARTITION_SKEW),
+        *(COMMIT_RATES, SESSIONS, CHURN, MEMBER_SKEW, PARTITION_SKEW, EXPECTED, ANOMALIES),
         *(RETENTION, LOG_AGES, COMPACTION, COMPACTION_KEYS, TRANSACTIONS, PRODUCERS, HOLDS),
     )
 }

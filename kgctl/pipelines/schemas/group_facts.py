@@ -159,3 +159,62 @@ PARTITION_SKEW = Table(
     ),
     day_of="at",
 )
+
+
+_METRIC = Column(
+    "metric", "string", "lag (records behind), commit rate (commits per second) or rebalances (their number)"
+)
+_USUAL = (
+    Column("median", "double", "the median of the values that are the baseline; null: there are too few"),
+    Column("low", "double", "the usual range is from here"),
+    Column("high", "double", "to here"),
+)
+_BASIS = Column(
+    "basis",
+    "string",
+    "what the range is from: the same `hour of week` in at least 3 of the last 6 weeks, else the same `hour of day` on at least 3 of "
+    "the last 14 days, else `recent`: at least 24 of the last 288 buckets; null: there are too few",
+)
+
+EXPECTED = Table(
+    "f_expected",
+    "what each group did in buckets of 5 --step, and what is usual for it at this time",
+    (
+        GROUP,
+        _METRIC,
+        Column("at", "timestamp", "the begin of the bucket"),
+        Column("until", "timestamp", "its end"),
+        Column("value", "double", "the highest lag, the mean commit rate or the number of rebalances in the bucket"),
+        *_USUAL,
+        Column("spread", "double", "the usual deviation, and at least what does not count"),
+        Column(
+            "score",
+            "double",
+            "distance from the range in spreads, negative below it; 0: in the range, or lower in a way that does no harm; null: no range",
+        ),
+        _BASIS,
+        Column("observations", "int", "number of values that the range is from"),
+    ),
+    day_of="at",
+)
+
+ANOMALIES = Table(
+    "anomalies",
+    "when a group left its usual range for three buckets or longer, and when it was back",
+    (
+        GROUP,
+        _METRIC,
+        Column("event", "string", "started or ended; the last row of a group and metric says whether it is anomalous"),
+        Column("at", "timestamp", "when this was certain: three buckets later"),
+        Column("since", "timestamp", "when the first unusual bucket began"),
+        Column("ended", "timestamp", "when the first usual bucket began; null: the anomaly has not ended"),
+        Column("value", "double", "the value at `at`"),
+        Column("worst", "double", "the value furthest from the range so far"),
+        *_USUAL,
+        Column("spread", "double", "the usual deviation when it started"),
+        Column("score", "double", "distance of the worst value from the range, in spreads; negative below it"),
+        _BASIS,
+        Column("reason", "string", "all this in words"),
+    ),
+    day_of="at",
+)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-JOBS = ("decode", "lag", "evaluate", "rebalances", "commit_rates", "churn")
+JOBS = ("decode", "lag", "evaluate", "rebalances", "commit_rates", "churn", "skew", "anomalies")
 PATIENCE_S = 120
 
 Line = dict[str, Any]

@@ -1,0 +1,59 @@
+"""anomalies: what each group does against what is usual, and when it left its usual range."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as f
+
+from kgctl.pipelines.catalog import Job
+from kgctl.pipelines.jobs.checkpoints import read_until
+from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.jobs.lag import LAST_POINT
+from kgctl.pipelines.jobs.windows import UNTIL, computed_until, first_window, spans
+from kgctl.pipelines.schemas.group_facts import ANOMALIES, COMMIT_RATES, EXPECTED
+from kgctl.pipelines.schemas.groups import LAG, REBALANCES
+from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.transforms import anomalies, expected
+
+STEPS = 5
+
+
+def run(run: RunContext, job: Job) -> int:
+    """Rows written to f_expected and anomalies. Only whole buckets, of which all tables have everything."""
+    bucket_ms = STEPS * max(1, round(run.settings.step_s * 1000))
+    known = _known_until(run)
+    if known is None:
+        return 0
+    until_ms = known - known % bucket_ms
+    lag, commits, rebalances = (run.read(table) for table in (LAG, COMMIT_RATES, REBALANCES))
+    signs = [lag.select("at"), commits.select("w_start"), rebalances.select("ended")]
+    earliest = signs[0].union(signs[1]).union(signs[2]).agg(f.min("at"))
+    first_ms = first_window(earliest, bucket_ms)
+    if first_ms is None:
+        return 0
+    written = 0
+    for begin_ms, end_ms in spans(run, (EXPECTED, ANOMALIES), first_ms, until_ms):
+        past, before = run.read(EXPECTED), run.read(ANOMALIES)
+        at_ms = f.unix_millis("at")
+        recent = past.where((at_ms < begin_ms) & (at_ms >= begin_ms - expected.REACH_MS))
+        observed = expected.observed(lag, commits, rebalances, begin_ms, end_ms, bucket_ms)
+        rows = expected.expected(observed, recent, bucket_ms).persist()
+        try:
+            batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms}
+            written += run.write(EXPECTED, rows, batch, notes).rows
+            found = anomalies.anomalies(rows, recent, before.where(at_ms <= begin_ms))
+            written += run.write(ANOMALIES, found, batch, notes).rows
+        finally:
+            rows.unpersist()
+    return written
+
+
+def _known_until(run: RunContext) -> int | None:
+    """The time up to which all of the tables that exist hold everything, ms since 1970."""
+    settings = run.settings
+    last_point = TableFolder(settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
+    times = (
+        None if last_point is None else int(last_point),
+        computed_until(run, COMMIT_RATES),
+        read_until(settings.checkpoint_dir / "rebalances"),
+    )
+    return min((time for time in times if time is not None), default=None)

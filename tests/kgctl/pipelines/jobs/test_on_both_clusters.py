@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ pytestmark = [pytest.mark.reference, pytest.mark.timeout(600)]
 TOPIC, PARTITIONS = "orders", 3
 COMMITS = {(group, part): 10 * number + part for number, group in enumerate("abcde", 1) for part in range(PARTITIONS)}
 TRANSACTIONAL = "transactional"
-JOBS = ("decode", "lag", "rebalances")
+HELD = "held"
+JOBS = ("decode", "lag", "rebalances", "commit_rates", "churn", "skew")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def runs(
                 folder = str(out / source)
                 connector_session.run_jobs(RunSettings(JOBS, cluster.bootstrap_servers, folder, source, step_s=1))
 
-        with ThreadPoolExecutor() as threads:
+        with member_of(kgctl, HELD, {TOPIC: [0, 2]}, session_ms=600_000), ThreadPoolExecutor() as threads:
             list(threads.map(run_with, ("kgctl", "kafka")))
         yield Runs(request.param, kgctl, out / "kgctl", out / "kafka")
 
@@ -125,6 +127,43 @@ def test_only_kgctls_broker_has_causes_and_durations(runs: Runs) -> None:
         assert all(row["duration_ms"] is not None for row in found)
     else:
         assert {(row["duration_source"], row["cause"], row["duration_ms"]) for row in found} == {("log", None, None)}
+
+
+def test_every_commit_is_counted_once(runs: Runs) -> None:
+    for out in (runs.ours, runs.connectors):
+        counted: Counter[tuple[str, int]] = Counter()
+        for row in rows(out, "f_commit"):
+            counted[row["group"], row["part"]] += row["commits"]
+        assert counted == dict.fromkeys(COMMITS, 1) | {(TRANSACTIONAL, 0): 1}
+
+
+def test_sessions_are_those_of_the_members(runs: Runs) -> None:
+    for out in (runs.ours, runs.connectors):
+        found = rows(out, "f_session")
+        assert Counter(row["group"] for row in found) == {"a": 2, "b": 1}
+        assert all(row["session_ms"] is not None and row["client_host"] and row["client_id"] for row in found)
+        known = {"member left"} if runs.kind == "kgctl" else {None}
+        assert {row["cause"] for row in found} == known
+        churn = [row for row in rows(out, "f_churn") if row["group"] == "a"]
+        totals = {
+            name: sum(row[name] for row in churn) for name in ("joins", "leaves", "leaves_unexplained", "restarts")
+        }
+        assert totals == {
+            "joins": 2,
+            "leaves": 2,
+            "leaves_unexplained": 0 if runs.kind == "kgctl" else 2,
+            "restarts": 0,
+        }
+
+
+def test_the_member_of_a_group_holds_what_it_owns(runs: Runs) -> None:
+    for out in (runs.ours, runs.connectors):
+        (row,) = [row for row in rows(out, "f_member_skew") if row["group"] == HELD]
+        assert (row["parts"], row["parts_ratio"], row["group_members"]) == (2, 1.0, 1)
+        owned = {row["part"]: row["members"] for row in rows(out, "f_partition_skew") if row["group"] == HELD}
+        assert owned == {0: [row["member_id"]], 2: [row["member_id"]]}
+        lags = {(row["group"], row["part"]): row["lag"] for row in rows(out, "f_partition_skew") if not row["members"]}
+        assert {key: lags[key] for key in COMMITS} == {key: 100 - offset for key, offset in COMMITS.items()}
 
 
 def commit_in_transactions(bootstrap: str, *, committed: int, aborted: int) -> None:

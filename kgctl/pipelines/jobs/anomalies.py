@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.catalog import Job
@@ -13,6 +16,7 @@ from kgctl.pipelines.schemas.group_facts import ANOMALIES, COMMIT_RATES, EXPECTE
 from kgctl.pipelines.schemas.groups import LAG, REBALANCES
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.transforms import anomalies, expected
+from kgctl.pipelines.transforms.windows import between
 
 STEPS = 5
 
@@ -25,22 +29,21 @@ def run(run: RunContext, job: Job) -> int:
         return 0
     until_ms = known - known % bucket_ms
     lag, commits, rebalances = (run.read(table) for table in (LAG, COMMIT_RATES, REBALANCES))
-    signs = [lag.select("at"), commits.select("w_start"), rebalances.select("ended")]
-    earliest = signs[0].union(signs[1]).union(signs[2]).agg(f.min("at"))
-    first_ms = first_window(earliest, bucket_ms)
-    if first_ms is None:
-        return 0
+
+    def first() -> int | None:
+        times = [lag.select("at"), commits.select("w_start"), rebalances.select("ended")]
+        return first_window(reduce(DataFrame.union, times).agg(f.min("at")), bucket_ms)
+
     written = 0
-    for begin_ms, end_ms in spans(run, (EXPECTED, ANOMALIES), first_ms, until_ms):
-        past, before = run.read(EXPECTED), run.read(ANOMALIES)
-        at_ms = f.unix_millis("at")
-        recent = past.where((at_ms < begin_ms) & (at_ms >= begin_ms - expected.REACH_MS))
+    for begin_ms, end_ms in spans(run, (EXPECTED, ANOMALIES), first, until_ms):
+        recent = run.read(EXPECTED).where(between("at", begin_ms - expected.REACH_MS, begin_ms))
+        before = run.read(ANOMALIES).where(f.unix_millis("at") <= begin_ms)
         observed = expected.observed(lag, commits, rebalances, begin_ms, end_ms, bucket_ms)
         rows = expected.expected(observed, recent, bucket_ms).persist()
         try:
             batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms}
             written += run.write(EXPECTED, rows, batch, notes).rows
-            found = anomalies.anomalies(rows, recent, before.where(at_ms <= begin_ms))
+            found = anomalies.anomalies(rows, recent, before)
             written += run.write(ANOMALIES, found, batch, notes).rows
         finally:
             rows.unpersist()

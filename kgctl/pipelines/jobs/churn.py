@@ -22,13 +22,17 @@ def run(run: RunContext, job: Job) -> int:
     step_ms = STEPS * max(1, round(settings.step_s * 1000))
     until_ms = end_of(run.inputs_complete_until(job) or time.time_ns() // 1_000_000, step_ms, follow=settings.follow)
     memberships = run.read(MEMBERSHIPS)
-    first_ms = first_window(memberships.agg(f.min("at")), step_ms)
-    if first_ms is None:
+
+    def first() -> int | None:
+        return first_window(memberships.agg(f.min("at")), step_ms)
+
+    due = [*spans(run, (SESSIONS, CHURN), first, until_ms)]
+    if not due:
         return 0
     rows = churn.with_clients(memberships, run.read(GROUP_EVENTS)).persist()
     written = 0
     try:
-        for begin_ms, end_ms in spans(run, (SESSIONS, CHURN), first_ms, until_ms):
+        for begin_ms, end_ms in due:
             sessions = churn.sessions(rows, begin_ms, end_ms)
             batch, notes = f"churn-{end_ms}", {UNTIL: end_ms}
             run.write(SESSIONS, sessions, batch, notes)

@@ -24,11 +24,12 @@ def run(run: RunContext, job: Job) -> int:
     step_ms = max(1, round(settings.step_s * 1000))
     until_ms = end_of(run.inputs_complete_until(job) or time.time_ns() // 1_000_000, step_ms, follow=settings.follow)
     commits = user_commits(run)
-    first_ms = first_window(commits.agg(f.min(committed_at())), step_ms)
-    if first_ms is None:
-        return 0
+
+    def first() -> int | None:
+        return first_window(commits.agg(f.min(committed_at())), step_ms)
+
     written = 0
-    for begin_ms, end_ms in spans(run, (COMMIT_RATES,), first_ms, until_ms):
+    for begin_ms, end_ms in spans(run, (COMMIT_RATES,), first, until_ms):
         rows = commit_rates.commit_rates(commits, _places(run), begin_ms, end_ms, step_ms)
         written += run.write(COMMIT_RATES, rows, f"commit-rates-{end_ms}", {UNTIL: end_ms}).rows
     return written

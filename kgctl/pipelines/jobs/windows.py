@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -20,14 +20,18 @@ def computed_until(run: RunContext, table: Table) -> int | None:
     return None if until is None else int(until)
 
 
-def spans(run: RunContext, tables: Sequence[Table], first_ms: int, until_ms: int) -> Iterator[tuple[int, int]]:
-    """(begin, end) of the times to compute, from `first_ms` if nothing is: at most two.
+def spans(
+    run: RunContext, tables: Sequence[Table], first: Callable[[], int | None], until_ms: int
+) -> Iterator[tuple[int, int]]:
+    """(begin, end) of the times to compute, at most two. If nothing is computed yet they begin at `first()`; None: there is no data.
 
     The first is what an earlier run wrote to only some of the tables, which are in the order in which they are written: the same
     time again, with the same batch id, adds it to the others.
     """
     computed = [computed_until(run, table) for table in tables]
-    begin_ms = first_ms if computed[-1] is None else computed[-1]
+    begin_ms = first() if computed[-1] is None else computed[-1]
+    if begin_ms is None:
+        return
     started_ms = max((one for one in computed if one is not None), default=begin_ms)
     for end_ms in (started_ms, until_ms):
         if end_ms > begin_ms:

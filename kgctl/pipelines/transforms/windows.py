@@ -7,8 +7,9 @@ from pyspark.sql import functions as f
 
 
 def between(name: str, begin_ms: int, until_ms: int) -> Column:
-    """Whether a timestamp is at or after `begin_ms` and before `until_ms`, ms since 1970."""
-    return (f.unix_millis(name) >= f.lit(begin_ms)) & (f.unix_millis(name) < f.lit(until_ms))
+    """Whether a timestamp is at or after `begin_ms` and before `until_ms`, ms since 1970. Parquet files can be skipped by it."""
+    begin, until = (f.timestamp_millis(f.lit(ms)) for ms in (begin_ms, until_ms))
+    return (f.col(name) >= begin) & (f.col(name) < until)
 
 
 def window(name: str, begin_ms: int, until_ms: int, step_ms: int) -> dict[str, Column]:

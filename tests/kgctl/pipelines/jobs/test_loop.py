@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,22 @@ def test_a_following_run_computes_lag_although_a_stream_has_nothing_to_read(
     run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
     follow(run_of(spark, kgctl, tmp_path, "lag", "rebalances", until=has_written_lag))
     assert rows(tmp_path, "f_lag")
+
+
+@pytest.mark.cluster
+def test_verdicts_are_delivered_after_each_round_of_a_following_run(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    evaluations: list[int] = []
+
+    def after_round() -> None:
+        evaluations.append(len({row["at"] for row in rows(tmp_path, "health")}))
+        if len(evaluations) == 2:
+            run.stop.set()
+
+    run = replace(run_of(spark, kgctl, tmp_path, "decode", "evaluate"), after_round=after_round)
+    follow(run)
+    assert evaluations == [1, 2]
 
 
 @pytest.mark.cluster

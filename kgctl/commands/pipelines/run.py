@@ -175,11 +175,11 @@ def run(
     names = [job.name for job in chosen]
     if fail_on is not None and follow:
         raise typer.BadParameter("A run with --follow does not end; use --sink instead.", param_hint="'--fail-on'")
-    for option_name, is_given in (("--sink", targets), ("--fail-on", fail_on)):
-        if is_given and not verdict_tables(names):
-            raise typer.BadParameter(
-                f"None of these jobs judges groups: add {_judges()}.", param_hint=f"'{option_name}'"
-            )
+    limit = None if fail_on is None else one_of(fail_on.upper(), LIMITS, "--fail-on")
+    if targets and not verdict_tables(names):
+        raise typer.BadParameter(f"None of these jobs judges groups: add {_judges()}.", param_hint="'--sink'")
+    if limit is not None and limit not in statuses_of(verdict_tables(names)):
+        raise typer.BadParameter(f"None of these jobs finds {limit}: add {_judges(limit)}.", param_hint="'--fail-on'")
     changed = [target.where for target in targets if target.kind == "kafka"]
     if changed:
         check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
@@ -210,7 +210,7 @@ def run(
         sinks=tuple(f"{target.kind}:{target.where}" for target in targets),
         webhook_headers=_headers(webhook_headers, targets),
         repeat_s=parse_duration(repeat, "--repeat") / 1000,
-        fail_on=None if fail_on is None else one_of(fail_on.upper(), LIMITS, "--fail-on"),
+        fail_on=limit,
         connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
     finish(run_settings, json_lines)
@@ -281,8 +281,12 @@ def _headers(path: Path | None, targets: list[Target]) -> tuple[tuple[str, str],
         raise typer.BadParameter(f"{error}.", param_hint="'--webhook-headers'") from None
 
 
-def _judges() -> str:
-    return " or ".join(job.name for job in JOBS.values() if verdict_tables([job.name]))
+def _judges(limit: str | None = None) -> str:
+    """The jobs that judge groups, or that have this verdict."""
+    tables_of = {job.name: verdict_tables([job.name]) for job in JOBS.values()}
+    return " or ".join(
+        name for name, tables in tables_of.items() if tables and (limit is None or limit in statuses_of(tables))
+    )
 
 
 def one_of(value: str, known: tuple[str, ...], option: str) -> str:

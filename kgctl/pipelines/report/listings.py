@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kgctl.pipelines.report import wording
+from kgctl.pipelines.results.verdicts import STARTED
 from kgctl.pipelines.schemas import TABLES
-from kgctl.pipelines.schemas.group_facts import CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW
+from kgctl.pipelines.schemas.group_facts import ANOMALIES, CHURN, COMMIT_RATES, MEMBER_SKEW, PARTITION_SKEW
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.schemas.topics import COMPACTION, HOLDS, PRODUCERS, RETENTION
 from kgctl.pipelines.tables.arrow import read_file
@@ -61,7 +62,7 @@ class _Kind:
     """What a listing shows. `order` are columns, the highest values first, unknown ones last. `keep` selects rows.
 
     `newest`: only the rows of the newest measurement. `beside` is a table of the same job that always has rows: where it is
-    newer, this one has none now.
+    newer, this one has none now. `last_of`: only the last row of each of these keys; `keep` may then use `event`.
     """
 
     id: str
@@ -75,6 +76,7 @@ class _Kind:
     keep: Callable[[pa.Table], Any] | None = None
     newest: bool = True
     beside: Table | None = None
+    last_of: tuple[str, ...] = ()
 
 
 def _count(names: Sequence[str] | None) -> str:
@@ -90,6 +92,27 @@ def _plural(fold: str, names: str) -> list[_Item]:
 
 
 _KINDS = (
+    _Kind(
+        "anomalies",
+        "Anomalies",
+        "Groups whose lag, commit rate or rebalances are not what is usual for them at this time.",
+        "Anomalies that have not ended, the highest value first",
+        "No group is anomalous now.",
+        ANOMALIES,
+        (
+            _Item("Group", "group", wording.name),
+            _Item("Metric", "metric", wording.name),
+            _Item("Since", "since", wording.moment),
+            _Item(">Value", "value", wording.number),
+            _Item(">Usually from", "low", wording.number),
+            _Item(">To", "high", wording.number),
+            _Item("Why", "reason", wording.name),
+        ),
+        ("value",),
+        keep=lambda rows: pc.equal(rows["event"], STARTED),
+        newest=False,
+        last_of=("group", "metric"),
+    ),
     _Kind(
         "holds",
         "Open transactions",
@@ -279,11 +302,24 @@ def _rows(out: Path, kind: _Kind) -> pa.Table | None:
         if found is None or (kind.beside is not None and _is_later(out, kind.beside, found[0])):
             return None
         return _in_ms(found[1])
+    if kind.last_of:
+        columns += ["event", "at"]
     folder, parts = open_table(out / kind.table.name), []
     for path, file in folder.located():
         # Put together file by file: the whole table may not fit into memory.
         parts.append(_folded(_in_ms(read_file(path, TABLES[kind.table.name], file.schema, columns)), kind.items))
-    return pa.concat_tables(parts) if parts else None
+    if not parts:
+        return None
+    rows = pa.concat_tables(parts)
+    return _last(rows, kind.last_of) if kind.last_of else rows
+
+
+def _last(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """At the same time, one anomaly may end before another one starts."""
+    rows = rows.sort_by([("at", "descending"), ("event", "descending")])
+    number = pa.array(range(rows.num_rows), pa.int64())
+    first = rows.append_column("number", number).group_by(list(keys)).aggregate([("number", "min")])
+    return rows.take(first["number_min"])
 
 
 def _is_later(out: Path, table: Table, at_ms: int) -> bool:

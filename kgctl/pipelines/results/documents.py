@@ -24,7 +24,7 @@ def document(notice: Notice, cluster: str) -> dict[str, Any]:
         "repeated": entry.number,
         "resolved": one.status == OK,
         "lag": one.lag,
-        "partitions": one.partitions,
+        "judged": one.judged,
         "unhealthy_count": one.unhealthy,
         "unhealthy": [
             {"partition" if name == "part" else name: value for name, value in row.items()} for row in one.details

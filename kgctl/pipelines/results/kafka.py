@@ -16,6 +16,8 @@ from kgctl.client.producer.records import OutgoingRecord
 from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.pipelines.results.documents import document
 from kgctl.pipelines.results.notices import Notice
+from kgctl.pipelines.results.verdicts import Verdict
+from kgctl.pipelines.schemas.groups import HEALTH
 
 ID_HEADER = "id"
 
@@ -45,8 +47,13 @@ def send_records(connection: ConnectionSettings, topic: str, notices: Sequence[N
 def _record(notice: Notice, cluster: str, number: int) -> OutgoingRecord:
     return OutgoingRecord(
         value=json.dumps(document(notice, cluster), ensure_ascii=False).encode("utf-8", "backslashreplace"),
-        key=notice.verdict.group.encode("utf-8", "backslashreplace"),
+        key=_key(notice.verdict).encode("utf-8", "backslashreplace"),
         headers=((ID_HEADER, notice.id.encode()),),
         timestamp_ms=notice.verdict.at_ms,
         number=number,
     )
+
+
+def _key(verdict: Verdict) -> str:
+    """The group; for other tables than health with the table, or compaction would keep one verdict of the two."""
+    return verdict.group if verdict.table == HEALTH.name else f"{verdict.table}:{verdict.group}"

@@ -35,6 +35,7 @@ def check_verdicts(verdicts: Sequence[Verdict], tables: Sequence[Table], limit: 
 
 
 def _line(one: Verdict) -> str:
-    parts = f"{one.unhealthy:,} of {one.partitions:,} partition{'s' * (one.partitions != 1)}"
+    metrics = [str(row["metric"]) for row in one.details if "metric" in row]
+    what = ", ".join(metrics) or f"{one.unhealthy:,} of {one.judged:,} partition{'s' * (one.judged != 1)}"
     lag = f", lag {one.lag:,}" if one.lag else ""
-    return f"{one.group} {one.status} ({parts}{lag})"
+    return f"{one.group} {one.status} ({what}{lag})"

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from kgctl.client.net.errors import KgctlError
+from kgctl.pipelines.results.tables import has_events
 from kgctl.pipelines.results.verdicts import Verdict
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.replacing import replace_file
@@ -55,10 +56,12 @@ class _Verdicts:
             own = [self._cluster, one.group]
             for word in dict.fromkeys([*table.verdicts, one.status]):
                 status.add_metric([*own, word], float(word == one.status))
+            if has_events(table):
+                continue
             unhealthy.add_metric(own, one.unhealthy)
-            partitions.add_metric(own, one.partitions)
+            partitions.add_metric(own, one.judged)
             if one.lag is not None:
                 lag.add_metric(own, one.lag)
         if verdicts:
             at.add_metric([self._cluster], max(one.at_ms for one in verdicts) / 1000)
-        return status, unhealthy, partitions, lag, at
+        return [status] if has_events(table) else [status, unhealthy, partitions, lag, at]

@@ -24,3 +24,8 @@ def rank_of(table: Table, status: str) -> int:
     """0 for the worst status. A word that only a newer kgctl knows is as little as UNKNOWN."""
     words = table.verdicts
     return words.index(status if status in words else UNKNOWN)
+
+
+def has_events(table: Table) -> bool:
+    """Whether the verdict follows from the last event of each metric, instead of the newest evaluation."""
+    return "event" in table.column_names

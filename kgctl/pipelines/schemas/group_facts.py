@@ -217,4 +217,5 @@ ANOMALIES = Table(
         Column("reason", "string", "all this in words"),
     ),
     day_of="at",
+    verdicts=("ANOMALOUS", "OK"),
 )

@@ -43,8 +43,9 @@ class Table:
     `version` grows with each change of the columns; `changes` lists those that rename or retype one. An older kgctl
     refuses files of a newer version.
 
-    A table with `verdicts` judges groups: the column `status` has one of these words, worst first, and each evaluation covers
-    all groups at one time, the column `at`.
+    A table with `verdicts` judges groups with these words, worst first. With a column `status`, each evaluation covers all
+    groups at one time, the column `at`. With a column `event`, the last row of a group and metric says whether it is the
+    first word (`started`) or the last (`ended`).
     """
 
     name: str

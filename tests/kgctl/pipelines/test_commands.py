@@ -66,8 +66,14 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--conf", "spark.x", "--out", "x"], "'spark.x' is not KEY=VALUE."),
         (["run", "decode", "--option", "kafka.sasl.password=x", "--out", "x"], "other users can read command lines"),
         (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
-        (["run", "decode", "--out", "x", "--sink", "kafka:t"], "None of these jobs judges groups: add evaluate."),
-        (["run", "decode", "--out", "x", "--fail-on", "stalled"], "None of these jobs judges groups: add evaluate."),
+        (
+            ["run", "decode", "--out", "x", "--sink", "kafka:t"],
+            "None of these jobs judges groups: add evaluate or anomalies.",
+        ),
+        (
+            ["run", "decode", "--out", "x", "--fail-on", "stalled"],
+            "None of these jobs judges groups: add evaluate or anomalies.",
+        ),
         (["run", "evaluate", "decode", "--out", "x", "--sink", "slack:x"], "a sink is kafka:TOPIC, prometheus:FILE"),
         (["run", "evaluate", "decode", "--out", "x", "--fail-on", "bad"], "'BAD' is not one of STOPPED, STALLED,"),
         (["run", "evaluate", "decode", "--out", "x", "--follow", "--fail-on", "stalled"], "use --sink instead"),

@@ -98,3 +98,21 @@ def test_the_highest_rows_are_shown_and_the_others_counted(tmp_path: Path, surpl
     page = overview(tmp_path)
     assert sentence in page.text
     assert page.tables["Commits of groups, the longest gap between commits first"][1][0] == f"g{MAX_ROWS + surplus - 1}"
+
+
+def test_an_anomaly_is_listed_until_it_ends(tmp_path: Path) -> None:
+    row = {
+        "group": "g",
+        "metric": "lag",
+        "since": NOON,
+        "value": 900.0,
+        "low": 0.0,
+        "high": 30.0,
+        "reason": "lag is high",
+    }
+    commit(tmp_path, "anomalies", [{**row, "event": "started", "at": NOON + MINUTE}], "0")
+    assert overview(tmp_path).tables["Anomalies that have not ended, the highest value first"][1:] == [
+        ["g", "lag", "2024-01-01 12:00:00", "900", "0", "30", "lag is high"]
+    ]
+    commit(tmp_path, "anomalies", [{**row, "event": "ended", "at": NOON + HOUR}], "1")
+    assert "No group is anomalous now." in overview(tmp_path).text

@@ -37,9 +37,16 @@ def evaluate(out: Path, minute: int, **statuses: str) -> None:
 class Run:
     """A run with these sinks, and the notes that its user sees."""
 
-    def __init__(self, out: Path, *sinks: str, bootstrap: str = "127.0.0.1:1", **settings: object) -> None:
+    def __init__(
+        self,
+        out: Path,
+        *sinks: str,
+        bootstrap: str = "127.0.0.1:1",
+        jobs: tuple[str, ...] = ("evaluate",),
+        **settings: object,
+    ) -> None:
         self.notes: list[str] = []
-        chosen = RunSettings(("decode", "evaluate"), bootstrap, str(out), sinks=sinks, timeout_s=15.0, **settings)  # type: ignore[arg-type]
+        chosen = RunSettings(jobs, bootstrap, str(out), sinks=sinks, timeout_s=15.0, **settings)  # type: ignore[arg-type]
         self.delivery = Delivery(chosen, "cluster-1", self._note, threading.Event())
         self.delivery.after_round()
 

@@ -15,6 +15,7 @@ from kgctl.pipelines.results.delivery import SinksFailed
 from kgctl.pipelines.results.limits import VerdictReached
 from tests.harness.commandline import Kgctl
 from tests.harness.webhook_server import WebhookServer
+from tests.kgctl.pipelines.report.tables import commit
 from tests.kgctl.pipelines.report.test_page import NASTY
 from tests.kgctl.pipelines.results.evaluations import MINUTE, NOON, Run, evaluate
 
@@ -47,6 +48,19 @@ def test_a_topic_has_the_newest_status_of_each_group_under_its_key(kgctl: Kgctl,
     assert newest["orders"]["timestamp"] == NOON + 2 * MINUTE
     for one in found:
         assert one["headers"] == [{"key": "id", "value": json.loads(str(one["value"]))["id"]}]
+
+
+def test_an_anomaly_has_a_key_beside_that_of_health(kgctl: Kgctl, tmp_path: Path) -> None:
+    assert kgctl("topics", "create", "both").exit_code == 0
+    evaluate(tmp_path, 0, orders="OK")
+    row = {"group": "orders", "metric": "lag", "event": "started", "at": NOON, "value": 9.0, "reason": "lag is high"}
+    commit(tmp_path, "anomalies", [row])
+    path = tmp_path / "groups.prom"
+    jobs = ("evaluate", "anomalies")
+    assert Run(tmp_path, "kafka:both", f"prometheus:{path}", bootstrap=str(kgctl.bootstrap), jobs=jobs).notes == []
+    content = {str(one["key"]): json.loads(str(one["value"]))["status"] for one in records(kgctl, "both")}
+    assert content == {"orders": "OK", "anomalies:orders": "ANOMALOUS"}
+    assert 'kgctl_group_anomalies_status{cluster="cluster-1",group="orders",status="ANOMALOUS"} 1.0' in path.read_text()
 
 
 def test_a_topic_that_does_not_exist_is_one_note_and_its_verdicts_come_later(kgctl: Kgctl, tmp_path: Path) -> None:

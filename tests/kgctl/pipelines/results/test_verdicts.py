@@ -12,7 +12,8 @@ from kgctl.model.health import EVALUATED, FAULTS
 from kgctl.pipelines.results.limits import VerdictReached, check_verdicts
 from kgctl.pipelines.results.tables import statuses_of
 from kgctl.pipelines.results.verdicts import read_verdicts
-from kgctl.pipelines.schemas import HEALTH
+from kgctl.pipelines.schemas.group_facts import ANOMALIES
+from kgctl.pipelines.schemas.groups import HEALTH
 from tests.kgctl.pipelines.report.tables import commit
 from tests.kgctl.pipelines.results.evaluations import MINUTE, NOON, evaluate
 
@@ -29,7 +30,7 @@ def test_a_group_is_as_healthy_as_its_worst_partition_at_the_newest_evaluation(t
         (),
     )
     assert (orders.group, orders.status, orders.at_ms) == ("orders", "STALLED", NOON + MINUTE)
-    assert (orders.partitions, orders.unhealthy, orders.lag) == (3, 2, 23)
+    assert (orders.judged, orders.unhealthy, orders.lag) == (3, 2, 23)
     assert [(row["part"], row["status"], row["reasons"]) for row in orders.details] == [
         (2, "STALLED", ["why STALLED"]),
         (1, "LAGGING", ["why LAGGING"]),
@@ -43,6 +44,29 @@ def test_an_unknown_lag_is_not_zero_and_a_word_of_a_newer_version_is_little_know
     with pytest.raises(VerdictReached):
         check_verdicts([found], [HEALTH], "UNKNOWN")
     check_verdicts([found], [HEALTH], "LAGGING")
+
+
+def test_a_group_is_anomalous_until_the_last_of_its_anomalies_has_ended(tmp_path: Path) -> None:
+    def event(minute: int, group: str, metric: str, event: str) -> dict[str, object]:
+        at = NOON + minute * MINUTE
+        return {"group": group, "metric": metric, "event": event, "at": at, "value": 9.0, "reason": f"{metric} is high"}
+
+    rows = [event(0, "a", "lag", "started"), event(1, "a", "rebalances", "started"), event(2, "a", "lag", "ended")]
+    commit(tmp_path, "anomalies", [*rows, event(2, "b", "lag", "ended"), event(2, "b", "lag", "started")])
+    a, b = read_verdicts(tmp_path, ANOMALIES)
+    assert (a.status, a.judged, a.unhealthy, a.at_ms) == ("ANOMALOUS", 2, 1, NOON + 2 * MINUTE)
+    assert a.details == ({"metric": "rebalances", "value": 9.0, "reasons": ["rebalances is high"]},)
+    assert b.status == "ANOMALOUS"
+    with pytest.raises(VerdictReached, match=r"^2 groups are ANOMALOUS or worse: a ANOMALOUS \(rebalances\); b "):
+        check_verdicts([a, b], [HEALTH, ANOMALIES], "ANOMALOUS")
+    check_verdicts([a, b], [HEALTH, ANOMALIES], "UNKNOWN")
+    commit(
+        tmp_path,
+        "anomalies",
+        [event(3, group, metric, "ended") for group in "ab" for metric in ("lag", "rebalances")],
+        "2",
+    )
+    assert [one.status for one in read_verdicts(tmp_path, ANOMALIES)] == ["OK", "OK"]
 
 
 def test_without_an_evaluation_there_is_no_verdict(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_request_has_the_verdicts_with_their_reasons_and_the_headers(tmp_path:
         "repeated": 0,
         "resolved": False,
         "lag": 11,
-        "partitions": 2,
+        "judged": 2,
         "unhealthy_count": 1,
         "unhealthy": [unhealthy | {"reasons": ["why STALLED"]}],
         "unhealthy_more": 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -23,7 +24,8 @@ from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
-from kgctl.pipelines.spark.failures import Interrupted, reason_of
+from kgctl.pipelines.spark.disk_space import advice
+from kgctl.pipelines.spark.failures import DiskFull, Interrupted, reason_of
 from kgctl.pipelines.tables.formats import check_format, set_format
 from kgctl.pipelines.tables.manifest import held_by_one_run
 
@@ -54,9 +56,12 @@ def main() -> int:
     except Interrupted:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  the root of this process
-        traceback.print_exc()
         failure = reason_of(error)
-        emit(Progress("failed", str(failure), job=getattr(failure, "job", None), exit_code=exit_code_of(failure)))
+        text = f"{failure}: {advice(settings)}" if failure.name == DiskFull.name else str(failure)
+        emit(Progress("failed", text, job=getattr(failure, "job", None), exit_code=exit_code_of(failure)))
+        # The log may be on a full disk.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         return exit_code_of(failure)
     return 0
 
@@ -145,6 +150,7 @@ if __name__ == "__main__":
     except KgctlError as error:
         sys.stderr.write(f"Error: {error}\n")
         code = exit_code_of(error)
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
     # Spark's Python threads would delay the end of a process that is done.
     os._exit(code)

@@ -11,10 +11,15 @@ from pathlib import Path
 
 from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import Job, upstream
+from kgctl.pipelines.jobs.checkpoint_files import OTHER_OUT, DamagedCheckpoint, last_planned, verify
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.replacing import replace_file
 
+# Spark keeps the offsets of the last hundred batches: that many can be missing.
+_MAX_MISSING = 100
+# In 2001. Less is a number that was cut off.
+_FIRST_MS = 10**12
 OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
 # The note of a batch that names the cluster, for jobs that read no tables and so have no checkpoint to check.
 CLUSTER = "cluster_id"
@@ -33,7 +38,7 @@ def claim(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
     name = f"{job.name}-{uuid.uuid4().hex[:8]}"
     checkpoint.mkdir(parents=True, exist_ok=True)
     owner = {"name": name, "cluster_id": cluster_id, "source": settings.source, "out": settings.out}
-    replace_file(checkpoint / OWNER, json.dumps(owner).encode())
+    replace_file(checkpoint / OWNER, json.dumps(owner).encode(), sync=True)
     return name
 
 
@@ -46,7 +51,10 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
                 f"job {job.name}: its checkpoint was made with --source {owner['source']}, and the other source cannot "
                 "read it"
             )
+        verify(checkpoint, _last_in_tables(checkpoint, job, owner["name"], settings))
         return owner["name"]
+    if (checkpoint / "offsets").exists():
+        raise DamagedCheckpoint(checkpoint / OWNER, "is missing", OTHER_OUT)
     for table in job.writes:
         if open_table(settings.table_dir(table.name)).state().committed:
             raise Precondition(
@@ -57,7 +65,7 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
 
 
 def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
-    """Raises Precondition if the tables that a job reads or adds to come from another cluster."""
+    """Raises Precondition if the tables that a job reads or adds to come from another cluster, or end at an unknown time."""
     for table in job.writes:
         theirs = open_table(settings.table_dir(table.name)).state().notes.get(CLUSTER, cluster_id)
         if theirs != cluster_id:
@@ -66,10 +74,34 @@ def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
         checkpoint = settings.checkpoint_dir / writer.name
         if is_claimed(checkpoint):
             _owner(checkpoint, job, cluster_id, settings)
+        if writer.is_stream and writer.name not in settings.jobs and read_until(checkpoint) is None:
+            raise Precondition(
+                f"job {job.name}: {checkpoint / READ_UNTIL} is missing, so it is not known how far job {writer.name} has "
+                f"read: run job {writer.name} too, or give the --checkpoint that it used"
+            )
+
+
+def _last_in_tables(checkpoint: Path, job: Job, name: str, settings: RunSettings) -> int | None:
+    """The highest number of a batch of this checkpoint in the job's tables, from the last but one that was planned on."""
+    planned = last_planned(checkpoint)
+    states = [open_table(settings.table_dir(table.name)).state() for table in job.writes]
+    numbers = range(planned + _MAX_MISSING, max(planned - 2, -1), -1)
+    return next((n for n in numbers if any(state.knows(batch_id(name, n)) for state in states)), None)
+
+
+def batch_id(name: str, number: int) -> str:
+    """The id in the tables of a batch of the checkpoint with this name."""
+    return f"{name}-{number:06d}"
 
 
 def _owner(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) -> dict[str, str]:
-    owner: dict[str, str] = json.loads((checkpoint / OWNER).read_text())
+    path = checkpoint / OWNER
+    try:
+        owner: dict[str, str] = json.loads(path.read_text())
+        if not all(isinstance(owner[name], str) for name in ("name", "cluster_id", "source", "out")):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise DamagedCheckpoint(path, "is not as kgctl wrote it", OTHER_OUT) from None
     if owner["cluster_id"] != cluster_id:
         raise _other_cluster(job, settings, owner["cluster_id"], cluster_id)
     # A checkpoint inside --out moves with it.
@@ -97,4 +129,12 @@ def set_read_until(checkpoint: Path, until_ms: int) -> None:
 def read_until(checkpoint: Path) -> int | None:
     """None before the stream first reached the end of its topics."""
     path = checkpoint / READ_UNTIL
-    return int(path.read_text()) if path.exists() else None
+    try:
+        found = int(path.read_text())
+        if found < _FIRST_MS:
+            raise ValueError
+        return found
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise DamagedCheckpoint(path, "is not a time", f"run job {checkpoint.name}, which writes it again") from None

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines.catalog import Job, upstream
-from kgctl.pipelines.jobs.checkpoints import claim, read_until
+from kgctl.pipelines.jobs.checkpoints import batch_id, claim, read_until
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.settings import RunSettings
@@ -62,7 +62,7 @@ class RunContext:
         name = claim(checkpoint, job, self.cluster_id, settings)
 
         def write_numbered(batch: DataFrame, number: int) -> None:
-            write(batch, f"{name}-{number:06d}")
+            write(batch, batch_id(name, number))
 
         writer = (
             frame.writeStream.queryName(job.name)

@@ -9,15 +9,16 @@ from typing import Any
 
 from broker.protocol.offsets_topic import partition_for
 from kgctl.pipelines.catalog import JOBS, Job, in_order
-from kgctl.pipelines.jobs.checkpoints import is_claimed, set_read_until
+from kgctl.pipelines.jobs.checkpoints import is_claimed, read_until, set_read_until
 from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.jobs.restarts import Restarts, until_it_ends
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 from kgctl.pipelines.source import connector
 from kgctl.pipelines.source.lag_metrics import Offsets
 from kgctl.pipelines.source.options import SPARK_CLIENT_ID
 from kgctl.pipelines.source.positions import PUBLISH_S, group_of, publish
-from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
+from kgctl.pipelines.spark.failures import Interrupted
 from kgctl.pipelines.spark.monitoring import QueryMonitor, task_progress
 from kgctl.pipelines.tables.formats import PARQUET
 from kgctl.pipelines.tables.manifest import Busy
@@ -27,6 +28,7 @@ from kgctl.pipelines.tables.merging import merge
 _POLL_S = 0.25
 # How often small files are merged, and how long a merge waits for a commit or a reader.
 MERGE_EVERY_S, MERGE_WAIT_S = 60.0, 1.0
+Stream = tuple[Job, QueryMonitor, Restarts]
 
 
 def run_jobs(run: RunContext) -> None:
@@ -50,16 +52,22 @@ def _read_to_end(run: RunContext, job: Job) -> None:
     checkpoint = run.settings.checkpoint_dir / job.name
     is_first = not is_claimed(checkpoint)
     began_ms = time.time_ns() // 1_000_000
-    monitor = QueryMonitor(job.name, _call(job, run))
-    try:
-        while not monitor.query.awaitTermination(_POLL_S):
-            _report(run, monitor)
-            _check_stop(run)
-    except Interrupted:
-        monitor.query.stop()
-        raise
-    except Exception as error:
-        raise JobFailed(job.name, reason_of(error)) from error
+    restarts = Restarts(run, job.name)
+    monitor: QueryMonitor | None = None
+    while True:
+        try:
+            monitor = _watched(run, job, monitor)
+            while not monitor.query.awaitTermination(_POLL_S):
+                if _report(run, monitor):
+                    restarts.succeeded()
+                _check_stop(run)
+            break
+        except Interrupted:
+            if monitor is not None:
+                monitor.query.stop()
+            raise
+        except Exception as error:  # noqa: BLE001  (raised again unless it passes by itself)
+            restarts.pause_after(error)
     _report(run, monitor)
     if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
         connector.refuse_empty(run.settings.connection(SPARK_CLIENT_ID), [run.topic_of(job)], monitor.records)
@@ -68,37 +76,35 @@ def _read_to_end(run: RunContext, job: Job) -> None:
 
 
 def _run_batch(run: RunContext, job: Job) -> None:
-    try:
+    def work() -> int:
         with task_progress(run.spark, job.name, run.emit, run.stop):
-            rows = _call(job, run)
-    except Exception as error:
-        _check_stop(run)
-        raise JobFailed(job.name, reason_of(error)) from error
+            return int(_call(job, run))
+
+    rows = until_it_ends(Restarts(run, job.name), work)
     run.emit(Progress("done", job=job.name, rows=rows))
 
 
 def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
     """Keep the streams running; whenever all are at the end of their topics and the trigger is due, run the batch jobs."""
-    streams: list[tuple[Job, QueryMonitor]] = []
-    for job in jobs:
-        run.emit(Progress("job", job=job.name))
-        if job.is_stream and _has_topic(run, job):
-            streams.append((job, QueryMonitor(job.name, _call(job, run))))
+    streams: list[Stream] = []
     try:
+        for job in jobs:
+            run.emit(Progress("job", job=job.name))
+            if job.is_stream and _has_topic(run, job):
+                restarts = Restarts(run, job.name)
+                streams.append((job, _started(run, job, restarts), restarts))
         due = rare_due = 0.0
         merge_due = time.monotonic() + MERGE_EVERY_S
         while True:
-            for job, monitor in streams:
-                _report(run, monitor)
+            for job, monitor, restarts in streams:
+                if _report(run, monitor):
+                    restarts.succeeded()
                 failure = monitor.failure()
                 if failure is not None:
-                    raise JobFailed(job.name, reason_of(failure)) from failure
+                    restarts.pause_after(failure)
+                    _started(run, job, restarts, monitor)
             _check_stop(run)
-            # A point in time that was computed from a part of its commits would never be computed again.
-            if time.monotonic() >= due and all(monitor.is_at_end() for _, monitor in streams):
-                for job, monitor in streams:
-                    if monitor.checked_ms is not None:
-                        set_read_until(run.settings.checkpoint_dir / job.name, monitor.checked_ms)
+            if time.monotonic() >= due and _have_read_all(run, streams):
                 is_rare_due = time.monotonic() >= rare_due
                 for job in jobs:
                     if not job.is_stream and (is_rare_due or not job.is_rare):
@@ -113,8 +119,18 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
                 merge_due = time.monotonic() + MERGE_EVERY_S
             run.stop.wait(_POLL_S)
     finally:
-        for _, monitor in streams:
+        for _, monitor, _ in streams:
             monitor.query.stop()
+
+
+def _have_read_all(run: RunContext, streams: Sequence[Stream]) -> bool:
+    """Whether it is known until when the streams have read all: what is computed from a part is never computed again."""
+    if not all(monitor.is_at_end() for _, monitor, _ in streams):
+        return False
+    for job, monitor, _ in streams:
+        if monitor.checked_ms is not None:
+            set_read_until(run.settings.checkpoint_dir / job.name, monitor.checked_ms)
+    return all(read_until(run.settings.checkpoint_dir / job.name) is not None for job, _, _ in streams)
 
 
 def _has_topic(run: RunContext, job: Job) -> bool:
@@ -139,20 +155,40 @@ def _merge_small(run: RunContext, jobs: Sequence[Job]) -> None:
                 continue
 
 
+def _started(run: RunContext, job: Job, restarts: Restarts, before: QueryMonitor | None = None) -> QueryMonitor:
+    while True:
+        try:
+            return _watched(run, job, before)
+        except Exception as error:  # noqa: BLE001  (raised again unless it passes by itself)
+            restarts.pause_after(error)
+
+
+def _watched(run: RunContext, job: Job, before: QueryMonitor | None) -> QueryMonitor:
+    """Start the job's query, and watch it with the monitor of the query before."""
+    query = _call(job, run)
+    if before is None:
+        return QueryMonitor(job.name, query)
+    before.watch(query)
+    return before
+
+
 def _call(job: Job, run: RunContext) -> Any:
     """Run the job's function: a stream's query, or the number of rows that a batch job wrote."""
     module, _, name = job.function.partition(":")
     return getattr(importlib.import_module(module), name)(run, job)
 
 
-def _report(run: RunContext, monitor: QueryMonitor) -> None:
-    for progress in monitor.new_progress():
+def _report(run: RunContext, monitor: QueryMonitor) -> bool:
+    """Return whether a batch has finished."""
+    batches = monitor.new_progress()
+    for progress in batches:
         run.emit(progress)
     moved = monitor.moved()
     if moved and not run.settings.read_only and not is_echo(moved, monitor.partitions(OFFSETS_TOPIC)):
         trouble = publish(run.settings.connection(SPARK_CLIENT_ID, PUBLISH_S), monitor.job, moved)
         if trouble:
             run.emit(Progress("note", text=trouble, job=monitor.job))
+    return bool(batches)
 
 
 def is_echo(moved: Offsets, partitions: int) -> bool:

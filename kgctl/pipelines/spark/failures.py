@@ -15,12 +15,41 @@ _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+
 _SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
 # Java's last line about a cause. Caused by: org.apache.spark.SparkException: text
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+# PythonWorkerFactory of Spark.
+_NO_WORKER = re.compile(r"Python worker failed to connect back|Python daemon failed to launch worker")
+# What Linux says about a full disk, a quota, and a limit on the size of files.
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+_NO_STATE = re.compile(r"\[CANNOT_LOAD_STATE_STORE|org\.rocksdb\.RocksDBException: ")
 _TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 LONGEST = 600
 
 
 class Interrupted(Exception):
     """The user ended the run."""
+
+
+class WorkerDidNotStart(KgctlError):
+    """Spark gives a new Python process ten seconds to connect, which cannot be configured and can be too short."""
+
+    name = "WORKER_DID_NOT_START"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a Python worker did not start within the ten seconds that Spark waits: the machine is too busy"
+        )
+
+
+class DiskFull(KgctlError):
+    name = "DISK_FULL"
+
+    def __init__(self) -> None:
+        super().__init__("no space is left on a disk")
+
+
+class StateUnreadable(KgctlError):
+    """Spark cannot load the state of a query from its checkpoint."""
+
+    name = "STATE_UNREADABLE"
 
 
 class JobFailed(KgctlError):
@@ -54,6 +83,10 @@ def _text_of(error: BaseException) -> str:
 
 
 def _from_text(text: str) -> KgctlError:
+    if _NO_WORKER.search(text):
+        return WorkerDidNotStart()
+    if _NO_SPACE.search(text):
+        return DiskFull()
     own = list(_OWN_ERROR.finditer(text))
     if own:
         module, name, message = own[-1].groups()
@@ -62,7 +95,8 @@ def _from_text(text: str) -> KgctlError:
         if isinstance(kind, type) and issubclass(kind, KgctlError):
             failure.name = kind.name
         return failure
-    return KgctlError(sentence_of(text))
+    sentence = sentence_of(text)
+    return StateUnreadable(sentence) if _NO_STATE.search(text) else KgctlError(sentence)
 
 
 def _known_modules() -> set[str]:

@@ -24,15 +24,19 @@ class QueryMonitor:
 
     def __init__(self, job: str, query: StreamingQuery) -> None:
         self.job = job
-        self.query = query
         self.records = 0
+        self._last_batch = -1
+        self._published: Offsets = {}
+        self._ends: Offsets = {}
+        self.watch(query)
+
+    def watch(self, query: StreamingQuery) -> None:
+        """Continue with the query that the job was started again with; its batches have the next numbers."""
+        self.query = query
         # When Spark last checked the topics for new records, ms since 1970.
         self.checked_ms: int | None = None
         self._last_seen: tuple[int, str] | None = None
-        self._last_batch = -1
         self._behind: int | None = None
-        self._published: Offsets = {}
-        self._ends: Offsets = {}
 
     def new_progress(self) -> list[Progress]:
         """One entry for each batch that finished since the last call."""
@@ -72,7 +76,7 @@ class QueryMonitor:
         is_idle = not status["isDataAvailable"] and status["message"].startswith("Waiting for")
         return self._behind == 0 or (is_idle and not self._behind)
 
-    def failure(self) -> BaseException | None:
+    def failure(self) -> Exception | None:
         """Why the query ended; None while it runs."""
         if self.query.isActive:
             return None

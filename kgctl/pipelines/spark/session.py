@@ -44,6 +44,13 @@ _SQL_CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
+# For machines that are too busy: how long Python may take to fetch a result, and how long a part of Spark may be silent.
+_PATIENT_CONF = {
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.network.timeout": "300s",
+    "spark.sql.broadcastTimeout": "900",
+}
+
 
 class ConnectFailed(KgctlError):
     name = "SPARK_CONNECT_FAILED"
@@ -149,6 +156,7 @@ def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scr
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        **_PATIENT_CONF,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         **_SQL_CONF,

@@ -45,12 +45,18 @@ def write_batch(
             rows.write.format("noop").mode("overwrite").save()
             return Written(0, 0, new=False)
         staging = writer.stage(batch_id)
-        _write(rows, staging, table)
-        files = _staged(staging)
-        if not files and not notes:
-            writer.discard(staging)
-            return Written(0, 0, new=True)
-        writer.commit(batch_id, staging, files, notes, schema=table.version)
+        try:
+            _write(rows, staging, table)
+            files = _staged(staging)
+            if not files and not notes:
+                writer.discard(staging)
+                return Written(0, 0, new=True)
+            writer.commit(batch_id, staging, files, notes, schema=table.version)
+        except BaseException:
+            # A disk that is full should not stay so.
+            if not place.state().knows(batch_id):
+                writer.discard(staging)
+            raise
         return Written(sum(file.rows for file in files), len(files), new=True)
 
 

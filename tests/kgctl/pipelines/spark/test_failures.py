@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from kgctl.client.net.errors import KgctlError, Unreachable
 from kgctl.exit_codes import exit_code_of
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.losses import DataLoss, deleted
-from kgctl.pipelines.spark.failures import LONGEST, JobFailed, reason_of, sentence_of
+from kgctl.pipelines.spark.disk_space import advice
+from kgctl.pipelines.spark.failures import LONGEST, DiskFull, JobFailed, reason_of, sentence_of
 
 WORKER = """An error occurred while calling o57.load.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
@@ -63,6 +69,26 @@ def test_a_reason_is_one_line_of_bounded_length_and_never_empty() -> None:
     assert len(sentence_of("x" * 5000)) == LONGEST
     assert sentence_of("") == "Spark gave no reason"
     assert isinstance(reason_of(ValueError("")), KgctlError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device", "/facts/commits/_manifest/decode-000001.new"),
+        RuntimeError("Task failed\nCaused by: java.io.IOException: No space left on device\n\tat x"),
+        OSError(27, "File too large"),
+    ],
+    ids=["python", "java", "limit"],
+)
+def test_a_full_disk_has_a_name_of_its_own(error: Exception) -> None:
+    assert isinstance(reason_of(error), DiskFull)
+
+
+def test_the_advice_for_a_full_disk_names_folders(tmp_path: Path) -> None:
+    settings = RunSettings(("decode",), "a:1", str(tmp_path / "new" / "out"))
+    text = advice(settings)
+    assert f"{tmp_path / 'new' / 'out'} has " in text
+    assert "MB free" in text
 
 
 def test_a_job_that_lost_records_gives_advice_that_a_run_can_follow() -> None:

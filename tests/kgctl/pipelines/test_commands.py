@@ -70,10 +70,8 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
             ["run", "decode", "--out", "x", "--sink", "kafka:t"],
             "None of these jobs judges groups: add evaluate or anomalies.",
         ),
-        (
-            ["run", "decode", "--out", "x", "--fail-on", "stalled"],
-            "None of these jobs judges groups: add evaluate or anomalies.",
-        ),
+        (["run", "decode", "--out", "x", "--fail-on", "stalled"], "None of these jobs finds STALLED: add evaluate."),
+        (["run", "evaluate", "decode", "--out", "x", "--fail-on", "anomalous"], "finds ANOMALOUS: add anomalies."),
         (["run", "evaluate", "decode", "--out", "x", "--sink", "slack:x"], "a sink is kafka:TOPIC, prometheus:FILE"),
         (["run", "evaluate", "decode", "--out", "x", "--fail-on", "bad"], "'BAD' is not one of STOPPED, STALLED,"),
         (["run", "evaluate", "decode", "--out", "x", "--follow", "--fail-on", "stalled"], "use --sink instead"),

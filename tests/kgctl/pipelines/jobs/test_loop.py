@@ -77,6 +77,20 @@ def test_verdicts_are_delivered_after_each_round_of_a_following_run(
 
 
 @pytest.mark.cluster
+def test_a_following_run_examines_whole_topics_less_often(spark: SparkSession, kgctl: Kgctl, tmp_path: Path) -> None:
+    rounds: list[Progress] = []
+
+    def has_ended_twice(progress: Progress) -> bool:
+        if progress.kind == "done" and progress.job == "producers":
+            rounds.append(progress)
+        return len(rounds) == 2
+
+    follow(run_of(spark, kgctl, tmp_path, "retention", "producers", until=has_ended_twice))
+    assert len(rounds) == 2
+    assert len({row["at"] for row in rows(tmp_path, "f_retention")}) == 1
+
+
+@pytest.mark.cluster
 def test_a_batch_job_is_cancelled_when_the_user_ends_the_run(spark: SparkSession, kgctl: Kgctl, tmp_path: Path) -> None:
     run_jobs(run_of(spark, kgctl, tmp_path, "decode", once=True))
     with pytest.raises(Interrupted):

@@ -105,19 +105,26 @@ class _Partition:
             yield finding(SHORT_LOG, detail, self._partition, at, self._end)
         if start >= end:
             return
-        lost, differences, extra = _Lost(self._is_compacted), _Offsets(), _Offsets()
+        lost, differences, extra = LostRecords(self._is_compacted), _Offsets(), _Offsets()
         for ours, theirs in _aligned(
             read_records(self._archive, self._partition, start, end), self._records(start, end)
         ):
             lost.pass_over(ours, theirs)
             differences.add(_different(ours, theirs))
             extra.add(_only_in(theirs, ours))
-        lost.search(self._records(end, log_end) if lost.is_searching and end < log_end else iter(()))
+        if lost.is_searching and end < log_end:
+            lost.search(self._records(end, log_end), log_end - end)
         if lost.compacted:
             detail = (
                 f"{lost.compacted} archived records are no longer on the cluster, which has newer ones with their keys"
             )
             yield self._info(COMPACTED, detail, start, end)
+        if lost.deleted.count:
+            detail = (
+                f"{lost.deleted.count} archived records are no longer on the cluster; tombstones may explain it, which are "
+                "written after the archive and compacted away too"
+            )
+            yield self._info(COMPACTED, detail, lost.deleted.first, lost.deleted.last + 1)
         for offsets, name, detail in (
             (lost.offsets(), LOST, "archived records are not on the cluster"),
             (differences, DIFFERENT, "records differ from those on the cluster"),
@@ -160,10 +167,11 @@ class _Offsets:
             self.count += len(offsets)
 
 
-class _Lost:
+class LostRecords:
     """Archived records that the cluster does not have. Compaction explains one if a later record has its key.
 
-    A tombstone may go without a later record, and a record without a key never.
+    A tombstone may go without a later record, and a record without a key never. `compacted` counts what is explained,
+    `deleted` are records that may be.
     """
 
     def __init__(self, is_compacted: bool) -> None:
@@ -171,6 +179,7 @@ class _Lost:
         self._unexplained = _Offsets()
         self._searching: dict[bytes, int] = {}
         self.compacted = 0
+        self.deleted = _Offsets()
 
     @property
     def is_searching(self) -> bool:
@@ -197,12 +206,19 @@ class _Lost:
             elif is_missing:
                 self._searching[key] = offset
 
-    def search(self, later: Iterator[pa.RecordBatch]) -> None:
-        """Explain the rest with records that the archive does not have yet."""
+    def search(self, later: Iterator[pa.RecordBatch], offsets: int) -> None:
+        """Explain the rest with the records behind the archive, which have this many offsets.
+
+        If some of these have no record, a tombstone may have been there that removed what is still not explained.
+        """
         for batch in later:
+            offsets -= batch.num_rows
             self._explain(batch.column("key"))
             if not self._searching:
                 return
+        if offsets > 0:
+            self.deleted.add(list(self._searching.values()))
+            self._searching = {}
 
     def offsets(self) -> _Offsets:
         """Those that nothing explains."""

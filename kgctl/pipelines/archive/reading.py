@@ -16,8 +16,12 @@ from kgctl.pipelines.archive.layout import JOB, ArchivedFile
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source import connector
+from kgctl.pipelines.source.options import read_options
+from kgctl.pipelines.source.planning import to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange, to_json
+from kgctl.pipelines.source.reading import ReadTask
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA_WITH_HEADERS
+from kgctl.pipelines.source.tasks import read_task
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, reason_of
 from kgctl.pipelines.spark.monitoring import task_progress
 
@@ -34,14 +38,31 @@ _BATCH_CONF = {
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """The part that runs in a Spark task. `staging` is a folder that driver and executors share."""
+    """Writes the records that Spark's connector reads. `staging` is a folder that driver and executors share."""
 
     staging: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = write_files(batches, Path(self.staging))
-        facts = [json.dumps(asdict(file)) for file in files]
-        yield pa.RecordBatch.from_arrays([pa.array(facts, pa.string())], schema=_FACTS)
+        yield _facts(write_files(batches, Path(self.staging)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAndWriteTasks:
+    """Reads with kgctl's source and writes in the same task: no record passes through the JVM. A row is the number of a task."""
+
+    tasks: tuple[ReadTask, ...]
+    staging: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _facts(write_files(read_task(self.tasks[number]), Path(self.staging)))
+
+
+def _facts(files: Iterable[ArchivedFile]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([json.dumps(asdict(file)) for file in files], pa.string())], schema=_FACTS
+    )
 
 
 def reader(
@@ -77,9 +98,14 @@ def read_ranges(
 ) -> list[ArchivedFile]:
     """Write the records of the ranges. What a task wrote that Spark repeated is in the folder, but not in the result."""
     options = _options(settings, ranges) | dict(connection_options)
-    frame = spark.read.format(settings.source).options(**options).load()
-    rows = frame.select(*(f"`{name}`" for name in RAW_SCHEMA_WITH_HEADERS.names))
-    found = rows.mapInArrow(WriteTask(str(staging)), "facts string").collect()
+    if settings.source == "kgctl":
+        tasks = tuple(to_tasks(ranges, read_options(options)))
+        numbers = spark.range(0, len(tasks), 1, len(tasks))
+        found = numbers.mapInArrow(ReadAndWriteTasks(tasks, str(staging)), "facts string").collect()
+    else:
+        frame = spark.read.format(settings.source).options(**options).load()
+        rows = frame.select(*(f"`{name}`" for name in RAW_SCHEMA_WITH_HEADERS.names))
+        found = rows.mapInArrow(WriteTask(str(staging)), "facts string").collect()
     return [ArchivedFile(**json.loads(row["facts"])) for row in found]
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from broker.local import broker_environment
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.replay.settings import PREFIX
 from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
+from tests.harness.running import until
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
 from tests.kgctl.pipelines.replay.reading_back import contents, of_rows
 
@@ -95,6 +97,30 @@ def test_kills_one_after_another_change_nothing(
     finish(kgctl, archive, topic, tmp_path)
     expected = {number: of_rows(rows(number)) for number in range(PARTITIONS)}
     assert contents(cluster.bootstrap_servers, topic, PARTITIONS) == expected
+
+
+def test_an_interrupted_replay_commits_nothing_more_and_can_continue(
+    our_cluster: Cluster, archive: Path, tmp_path: Path
+) -> None:
+    kgctl, topic = made(our_cluster)
+    arguments = ["pipeline", "replay", archive, "--to", topic, "--execute", "--state", tmp_path]
+    words = map(str, [*arguments, "--rate", "200", "--bootstrap", kgctl.bootstrap])
+    running = subprocess.Popen(
+        [sys.executable, "-m", "kgctl", *words], cwd=ROOT, env=broker_environment(), stderr=subprocess.PIPE, text=True
+    )
+    with running:
+        assert running.stderr
+        until(lambda: any(contents(our_cluster.bootstrap_servers, topic, PARTITIONS).values()), 60)
+        running.send_signal(signal.SIGINT)
+        errors = running.stderr.read()
+    assert running.returncode == 130
+    assert errors == "Interrupted. What was committed stays; the same command continues from there.\n"
+    # The open transaction was aborted: readers do not wait until it is over its time.
+    states = {row["state"] for row in kgctl.rows("transactions", "list") if row["transactional_id"].startswith(PREFIX)}
+    assert not states & {"Ongoing", "PrepareAbort"}
+    finish(kgctl, archive, topic, tmp_path)
+    expected = {number: of_rows(rows(number)) for number in range(PARTITIONS)}
+    assert contents(our_cluster.bootstrap_servers, topic, PARTITIONS) == expected
 
 
 def test_without_transactions_nothing_is_lost_and_only_the_last_records_are_there_again(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,8 +19,10 @@ from kgctl.model.plans import StoredGroup
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.groups import write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot, TopicFacts
+from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh, start
 from tests.harness.commandline import Kgctl
+from tests.kgctl.contexts.folders import Home
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add
 from tests.kgctl.pipelines.replay.reading_back import Content, contents, records
 
@@ -150,3 +154,26 @@ def test_topics_and_groups_move_to_another_cluster_and_on(clusters: list[Cluster
             assert done.exit_code == 0, done.output
         assert {topic: contents(target, topic, PARTITIONS) for topic in TOPICS} == whole
         assert left(target) == expected
+
+
+@pytest.mark.reference
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("clusters", [["kafka", "kgctl"]], indirect=True)
+def test_the_recipe_of_the_documents_moves_a_kafka(
+    clusters: list[Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = (one.bootstrap_servers for one in clusters)
+    written(old)
+    for group, count in zip(GROUPS, (10, 30, 72), strict=True):
+        read_some(old, group, count)
+    home = Home(tmp_path)
+    home.write(f'[contexts.old]\nbootstrap.servers = "{old}"\n[contexts.new]\nbootstrap.servers = "{new}"\n')
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "pipelines-archive.md").read_text()
+    (block,) = re.findall(r"(?s)## Move a cluster\n.*?```\n(.*?)```", page)
+    for line in block.splitlines():
+        done = home.kgctl(*shlex.split(line)[1:])
+        assert done.exit_code == 0, done.output
+    for topic in TOPICS:
+        assert contents(new, topic, PARTITIONS) == contents(old, topic, PARTITIONS)
+    assert left(new) == left(old)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.replay.offset_map import OffsetMap, stretches
 from kgctl.pipelines.replay.pacing import BURST_S, Pace
 from kgctl.pipelines.replay.records import RecordFilter, Run, in_time_order
+from kgctl.pipelines.replay.sending import TRANSACTION_S, Replay
+from tests.kgctl.pipelines.archive.making import NOON_MS
 
 
 def run_of(partition: int, times: list[int], keys: list[bytes | None] | None = None, first: int = 0) -> Run:
@@ -173,3 +176,49 @@ def test_each_offset_leads_to_the_first_replayed_record_at_or_after_it(
 
 def test_nothing_replayed_maps_nothing() -> None:
     assert OffsetMap([], 0, 10).target_of(5) is None
+
+
+# --- transactions ---
+
+
+class Written:
+    """A sink that notes what is committed when."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.clock, self.seconds = clock, seconds
+        self.open: list[int] = []
+        self.committed: list[tuple[float, list[int], dict[TopicPartition, tuple[int, int]]]] = []
+        self.longest = 0.0
+        self._began = clock.now
+
+    def send(self, run: Run) -> None:
+        if not self.open:
+            self._began = self.clock.now
+        self.open += run.offsets
+        self.clock.sleep(self.seconds * len(run))
+
+    def commit(self, moves: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        self.longest = max(self.longest, self.clock.now - self._began) if self.open else self.longest
+        self.committed.append((self.clock.now, self.open, dict(moves)))
+        self.open = []
+
+
+@given(
+    st.lists(st.integers(0, 20_000), min_size=1, max_size=40),
+    st.sampled_from([Pace(), Pace(rate=2), Pace(rate=200), Pace(speed=1), Pace(speed=100)]),
+    st.floats(0, 1),
+)
+def test_transactions_hold_each_record_once_and_stay_short(gaps: list[int], given_: Pace, seconds: float) -> None:
+    """`seconds`: how long the cluster takes for a record. Brokers abort a transaction after a minute."""
+    clock, pace = Clock(), Pace(given_.rate, given_.speed)
+    times = list(itertools.accumulate(gaps, initial=NOON_MS))
+    sink = Written(clock, seconds)
+    replay = Replay(sink, pace, lambda: clock.now, clock.sleep, most_records=15)
+    run = run_of(0, times)
+    replay.run(run.cut(1), {run.partition: 0})
+    assert [offset for _, some, _ in sink.committed for offset in some] == run.offsets
+    moves = [move for _, _, moved in sink.committed for move in moved.values()]
+    assert [start for start, _ in moves] == [0, *(end for _, end in moves[:-1])]
+    assert moves[-1][1] == len(times)
+    assert sink.longest <= TRANSACTION_S + 2 * (seconds + 0.5)
+    assert all(len(some) <= 15 for _, some, _ in sink.committed)

@@ -234,8 +234,11 @@ def _plan(
     positions = read_positions(admin, archive, replay_settings, {one.topic: one.partitions for one in stored})
     if restart:
         positions = {part: n for part, n in positions.items() if part.topic not in replay_settings.targets.values()}
+    configs: dict[str, dict[str, str | None]] = {}
+    for row in admin.topic_configs([one.topic for one in stored], all_of_them=True) if stored else ():
+        configs.setdefault(row.topic, {})[row.config] = row.value
     moment = int(time.time() * 1000)
-    return plan_rows(archive, replay_settings, found, lengths, positions, moment, creates=create)
+    return plan_rows(archive, replay_settings, found, lengths, positions, configs, moment, creates=create)
 
 
 def _create(chosen: Settings, admin: Admin, archive: Archive, rows: Sequence[ReplayRow], replicas: int | None) -> None:

@@ -9,12 +9,13 @@ from kgctl.model.failure import RowError
 from kgctl.model.items import StoredTopic
 from kgctl.model.pipelines import ReplayRow
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.layout import TopicFacts
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.settings import ReplaySettings
 from kgctl.watch.figures import counted, span
 
 RETENTION, TIMESTAMPS, POLICY = "retention.ms", "message.timestamp.type", "cleanup.policy"
+# Kafka's, for a topic that is going to be created; its broker may have others.
+DEFAULTS = {RETENTION: "604800000", POLICY: "delete"}
 
 
 def plan_rows(
@@ -23,11 +24,12 @@ def plan_rows(
     found: Mapping[str, StoredTopic | KgctlError | None],
     lengths: Mapping[str, int | None],
     positions: Mapping[TopicPartition, int],
+    configs: Mapping[str, Mapping[str, str | None]],
     now_ms: int,
     *,
     creates: bool,
 ) -> list[ReplayRow]:
-    """A row per topic of the replay. `lengths` is how many offsets each target has handed out, `positions` where each part continues."""
+    """A row per topic of the replay. `configs` are those in force in each target, also defaults; `lengths` is how many offsets each target has handed out, `positions` where each part continues."""
     rows = []
     for source, target in settings.targets.items():
         facts, topic = archive.topics[source], found[target]
@@ -48,8 +50,9 @@ def plan_rows(
             notes.append(f"the target has {counted(lengths[target] or 0, 'offset')} already")
         if topic is None and creates:
             notes.append(f"will be created with {counted(facts.partitions, 'partition')}")
-        if isinstance(topic, StoredTopic) or creates:
-            notes += _about_configs(facts, topic, settings, min(times, default=now_ms), now_ms)
+        if left and (creates or isinstance(topic, StoredTopic)):
+            its = configs.get(target, {}) if isinstance(topic, StoredTopic) else {**DEFAULTS, **facts.configs}
+            notes += _about_configs(its, settings, min(times, default=now_ms), now_ms)
         if any(hole.topic == source for hole in archive.holes()):
             notes.append("the archive lacks records that retention had deleted")
         error = _obstacle(target, topic, max(key.partition for key in spans) + 1, settings, creates)
@@ -88,17 +91,14 @@ def _obstacle(
 
 
 def _about_configs(
-    facts: TopicFacts, topic: StoredTopic | KgctlError | None, settings: ReplaySettings, oldest_ms: int, now_ms: int
+    configs: Mapping[str, str | None], settings: ReplaySettings, oldest_ms: int, now_ms: int
 ) -> list[str]:
-    """What the target's own configs do to records as they are replayed."""
-    configs = (
-        {one.name: one.value for one in topic.configs or ()} if isinstance(topic, StoredTopic) else dict(facts.configs)
-    )
+    """What the target's configs do to records as they are replayed."""
     notes = []
     if configs.get(TIMESTAMPS) == "LogAppendTime":
         return ["LogAppendTime: the target replaces the timestamps"]
-    retention = configs.get(RETENTION, "")
-    if not settings.is_now and "delete" in configs.get(POLICY, "delete") and retention.isdigit():
+    retention = configs.get(RETENTION) or ""
+    if not settings.is_now and "delete" in (configs.get(POLICY) or "") and retention.isdigit():
         age_s, keeps_s = (now_ms - oldest_ms - settings.shift_ms) / 1000, int(retention) / 1000
         if age_s > keeps_s:
             notes.append(

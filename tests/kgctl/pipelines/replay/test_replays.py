@@ -99,6 +99,28 @@ def test_a_plan_changes_nothing_and_says_what_is_missing(target: Kgctl, tmp_path
     assert "Nothing was changed." in narrow.stderr
 
 
+@pytest.mark.parametrize(
+    ("configs", "note"),
+    [
+        ([], "old, and retention.ms deletes records after 7 d"),
+        (["--config", "retention.ms=-1"], None),
+        (["--config", "cleanup.policy=compact"], None),
+        (["--config", "message.timestamp.type=LogAppendTime"], "LogAppendTime: the target replaces the timestamps"),
+    ],
+)
+def test_a_plan_warns_of_what_the_target_does_to_old_records(
+    our_cluster: Cluster, tmp_path: Path, configs: list[str], note: str | None
+) -> None:
+    kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("copy")
+    archived(tmp_path, [orders(1)])
+    assert kgctl("topics", "create", topic, *configs).exit_code == 0
+    (row,) = kgctl.rows("pipeline", "replay", tmp_path, "--to", topic)
+    assert row["note"] is None if note is None else note in row["note"]
+    assert kgctl("produce", topic, "--key-separator", ":", text="k:v\n").exit_code == 0
+    (row,) = kgctl.rows("pipeline", "replay", tmp_path, "--to", topic)
+    assert "the target has 1 offset already" in row["note"]
+
+
 def test_the_target_gets_the_facts_of_the_archive(target: Kgctl, tmp_path: Path) -> None:
     archived(tmp_path, [orders(1)] * 3)
     topic = fresh("copy")

@@ -12,19 +12,20 @@ import pytest
 
 from broker.local import broker_environment
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.replay.log import read_log
 from kgctl.pipelines.replay.settings import PREFIX
 from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.harness.running import until
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
-from tests.kgctl.pipelines.replay.reading_back import contents, of_rows
+from tests.kgctl.pipelines.replay.reading_back import contents, of_rows, records
 
 PARTITIONS, RECORDS = 2, 1300
 STEPS = [
     ("Target.send", "after", 4),
     ("ReplayLog.append", "after", 1),
-    ("ReplayLog.append", "after", 2),
+    ("ReplayLog.append", "after", 4),
     ("Producer.send_offsets_to_transaction", "after", 2),
     ("CountingProducer.commit_transaction", "after", 1),
     ("ReplayLog.finish", "before", 1),
@@ -86,6 +87,13 @@ def test_after_a_kill_at_any_step_each_record_is_there_once(
     finish(kgctl, archive, topic, tmp_path)
     expected = {number: of_rows(rows(number)) for number in range(PARTITIONS)}
     assert contents(our_cluster.bootstrap_servers, topic, PARTITIONS) == expected
+    # The offsets that the replay has kept are those that the records have.
+    (folder,) = tmp_path.iterdir()
+    log = read_log(folder)
+    for number, some in records(our_cluster.bootstrap_servers, topic, PARTITIONS).items():
+        found = log.offset_map(TopicPartition(topic, number))
+        assert found
+        assert [found.target_of(row.offset) for row in rows(number)] == [one.offset for one in some]
 
 
 def test_kills_one_after_another_change_nothing(

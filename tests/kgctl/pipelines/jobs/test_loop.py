@@ -13,12 +13,15 @@ import pytest
 from broker.local import LocalBroker
 from broker.protocol.offsets_topic import partition_for
 from kgctl.client.admin.offsets import commit
+from kgctl.pipelines.jobs import loop
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import is_echo, run_jobs
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.failures import Interrupted
+from kgctl.pipelines.tables import merge_plans
+from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.commandline import Kgctl, fill
 from tests.kgctl.pipelines.runs import rows
 
@@ -98,6 +101,28 @@ def test_a_batch_job_is_cancelled_when_the_user_ends_the_run(spark: SparkSession
             run_of(spark, kgctl, tmp_path, "lag", "evaluate", once=True, until=lambda progress: progress.kind == "job")
         )
     assert rows(tmp_path, "health") == []
+
+
+@pytest.mark.cluster
+def test_a_following_run_merges_small_files_between_its_batches(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MERGE_EVERY_S", 0.0)
+    monkeypatch.setattr(merge_plans, "TIER_FILES", 2)
+
+    def is_merged(_: Progress) -> bool:
+        fold = TableFolder(tmp_path / "commits").state().fold
+        return len(fold.known) >= 3 and bool(rows(tmp_path, "f_lag"))
+
+    # Of 20 records at most, so there are several.
+    follow(run_of(spark, kgctl, tmp_path, "decode", "lag", until=is_merged))
+    found = [row["log_offset"] for row in rows(tmp_path, "commits") if row["topic"] == "orders"]
+    assert len(found) == len(set(found)) == COMMITS
+    state = TableFolder(tmp_path / "commits").state()
+    assert state.fold.merged
+    # A new run continues after the merge.
+    run_jobs(run_of(spark, kgctl, tmp_path, "decode", "lag", once=True))
+    assert [row["log_offset"] for row in rows(tmp_path, "commits") if row["topic"] == "orders"].count(found[0]) == 1
 
 
 def test_positions_that_the_streams_published_are_not_published_again() -> None:

@@ -1,4 +1,4 @@
-"""Commits whose writer dies at any file system call."""
+"""Commits whose writer dies before any change of the file system."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_a_batch_is_complete_or_absent_wherever_its_writer_dies(
         ended = writers.run(out / "commits", nth, "write second", parquet_files["second"])
         deaths += ended == DIED
         seen.add(len(by_manifest(out / "commits")))
-        assert troubles(out, parquet_files["second"]) == [], f"died before call {nth}"
+        assert troubles(out, parquet_files["second"]) == [], f"died before change {nth}"
         shutil.rmtree(out)
         if ended == 0:
             break
-    assert deaths == nth - 1 > 20
+    assert deaths == nth - 1 > 15
     assert seen == {len(FIRST), len(FIRST + SECOND)}
 
 
@@ -76,11 +76,11 @@ def test_a_recovery_can_die_too(
         shutil.copytree(left, out)
         ended = writers.run(out / "commits", again, "open")
         assert by_manifest(out / "commits") == FIRST + SECOND
-        assert troubles(out, parquet_files["second"]) == [], f"died before call {again}"
+        assert troubles(out, parquet_files["second"]) == [], f"died before change {again}"
         shutil.rmtree(out)
         if ended == 0:
             break
-    assert again > 10
+    assert again > 5
 
 
 def test_files_renamed_before_the_commit_are_noticed(

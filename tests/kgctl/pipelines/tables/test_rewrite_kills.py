@@ -1,8 +1,7 @@
-"""Merges and retention whose process dies at any file system call, and random histories of a table with such deaths."""
+"""Merges and retention whose process dies before any change of the file system, and random histories of a table with such deaths."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,9 +14,8 @@ from tests.kgctl.pipelines.tables.dying import DIED, put
 from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_pyarrow, write_parquet
 from tests.kgctl.pipelines.tables.writers import NEVER, Writers, start_writers
 
-MAX_CALLS = 800
-# Which calls are tried; each is tried with KGCTL_KILL_EACH=1.
-EACH = int(os.environ.get("KGCTL_KILL_EACH", "9"))
+# A merge makes a few more: those of the second day, which repeat the first.
+MOST_CHANGES = 24
 DAYS = ("2024-01-01", "2024-01-02")
 READERS: tuple[Callable[[Path], list[str]], ...] = (by_manifest, by_pyarrow, by_duckdb)
 
@@ -72,13 +70,13 @@ def test_every_reader_sees_the_table_before_or_after_wherever_the_process_dies(
     before: Path, tmp_path: Path, writers: Writers, action: str, results: list[list[str]], variants: str
 ) -> None:
     deaths, after = 0, []
-    for nth in range(1, MAX_CALLS, EACH):
+    for nth in range(1, MOST_CHANGES):
         out = tmp_path / "out"
         shutil.copytree(before, out)
         folder = out / "commits"
         ended = writers.run(folder, nth, action, variants=variants)
         deaths += ended == DIED
-        where = f"died before call {nth}"
+        where = f"died before change {nth}"
         seen = by_manifest(folder)
         assert seen in results, where
         # Without an exchange, a day is missing in the folder if the process dies between two renames.
@@ -96,7 +94,7 @@ def test_every_reader_sees_the_table_before_or_after_wherever_the_process_dies(
         shutil.rmtree(out)
         if ended == 0:
             break
-    assert deaths == nth // EACH > (10 if action == "fold" else 30) / EACH
+    assert deaths >= 5
     assert [rows for rows in results if rows not in after] == []
 
 
@@ -124,7 +122,7 @@ def test_a_random_history_with_deaths_loses_and_doubles_nothing(tmp_path: Path, 
         if action == "again" and rows:
             batch = randomness.choice(list(rows))
         line = {"write": f"write {batch}", "again": f"write {batch}", "drop": f"drop {DAYS[0]}"}.get(action, action)
-        nth = randomness.randrange(1, 80) if randomness.random() < 0.5 else NEVER
+        nth = randomness.randrange(1, 25) if randomness.random() < 0.5 else NEVER
         deaths += writers.run(folder, nth, line, files_of(batch, tmp_path), variants) == DIED
         where = f"step {step}: {line}, {nth}"
         seen = by_manifest(folder)

@@ -19,7 +19,7 @@ class Writers:
         self._program = program
 
     def run(self, folder: Path, nth: int, action: str, files: list[Path] | None = None, variants: str = "") -> int:
-        """The exit code of a writer that dies before its Nth call, unless it finishes before."""
+        """The exit code of a writer that dies before its Nth change of the file system, unless it finishes before."""
         assert self._program.stdin is not None
         assert self._program.stdout is not None
         line = json.dumps([str(folder), nth, action, [*map(str, files or [])], variants])

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,12 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kgctl.pipelines.report.group_facts import Row, Rows, bin_width, group_facts
-from kgctl.pipelines.report.rows import Facts, GroupFacts
+from kgctl.pipelines.report.rows import Anomaly, Facts, GroupFacts
+from kgctl.pipelines.results.verdicts import STARTED
+from kgctl.pipelines.schemas.group_facts import ANOMALIES
 from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.newest import newest_rows
 from kgctl.pipelines.tables.replacing import replace_file
 
 STATE = "report/pages.json"
+MAX_ANOMALIES = 50
 _HEALTH_COLUMNS = ["group", "topic", "part", "status", "complete", "lag", "reasons"]
 
 # Reads files of a table of which the newest time is after a time in ms, with timestamps as ms.
@@ -48,7 +51,11 @@ def write_pages(out: Path, facts: Facts, read: Read, render: Callable[[GroupFact
     health = _health(out)
     counts = {} if facts.rebalances is None else facts.rebalances.counts
     rows = {row.group: row for row in facts.every}
-    made_of = {group: [row.page, _digest(health.get(group, [])), counts.get(group, 0)] for group, row in rows.items()}
+    anomalies = _anomalies(read)
+    made_of = {
+        group: [row.page, _digest(health.get(group, [])), counts.get(group, 0), len(anomalies.get(group, []))]
+        for group, row in rows.items()
+    }
     width_ms = bin_width(facts.lag_period_ms, facts.lag_step_ms)
     last_ms = facts.lag_period_ms[-1] if facts.lag_period_ms else None
     is_old = before.made_by != _made_by() or before.width_ms != width_ms or (before.until_ms or 0) > (last_ms or 0)
@@ -64,7 +71,8 @@ def write_pages(out: Path, facts: Facts, read: Read, render: Callable[[GroupFact
         lag: Rows = lambda columns: read(LAG.name, columns, None)  # noqa: E731
         rebalances: Rows = lambda columns: read(REBALANCES.name, columns, None)  # noqa: E731
         for one in group_facts(changed, lag, health, rebalances, width_ms):
-            replace_file(out / rows[one.group].page, render(one).encode())
+            whole = replace(one, anomalies=_newest_first(anomalies.get(one.group, [])))
+            replace_file(out / rows[one.group].page, render(whole).encode())
     for group, parts in before.groups.items():
         if group not in rows:
             (out / parts[0]).unlink(missing_ok=True)
@@ -79,6 +87,36 @@ def _health(out: Path) -> dict[str, list[Row]]:
     for row in [] if found is None else found[1].to_pylist():
         of_group[row.pop("group")].append(row)
     return of_group
+
+
+def _anomalies(read: Read) -> dict[str, list[Row]]:
+    """The events of each group."""
+    columns = ["group", "metric", "event", "at", "since", "ended", "worst", "low", "high", "reason"]
+    of_group: defaultdict[str, list[Row]] = defaultdict(list)
+    for table in read(ANOMALIES.name, columns, None):
+        for row in table.to_pylist():
+            of_group[row.pop("group")].append(row)
+    return of_group
+
+
+def _newest_first(events: list[Row]) -> tuple[Anomaly, ...]:
+    """One for each start; its end, if there was one, replaces it."""
+    found: dict[tuple[str, int], Row] = {}
+    for row in sorted(events, key=lambda row: (row["at"], row["event"] == STARTED)):
+        found[row["metric"], row["since"]] = row
+    newest = sorted(found.values(), key=lambda row: (-row["since"], row["metric"]))[:MAX_ANOMALIES]
+    return tuple(
+        Anomaly(
+            row["metric"],
+            row["since"],
+            None if row["event"] == STARTED else row["ended"],
+            row["worst"],
+            row["low"],
+            row["high"],
+            row["reason"],
+        )
+        for row in newest
+    )
 
 
 def _moved(read: Read, until_ms: int | None) -> set[str]:

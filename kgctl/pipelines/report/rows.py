@@ -133,8 +133,21 @@ class PartitionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Anomaly:
+    """`ended_ms` None: not yet. `low` and `high` are the usual range."""
+
+    metric: str
+    since_ms: int
+    ended_ms: int | None
+    worst: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What the page of a group shows. `lag_map` has a row per partition. `partitions` come worst first."""
+    """What the page of a group shows. `lag_map` has a row per partition. `partitions` come worst first, `anomalies` newest."""
 
     group: str
     status: str | None
@@ -142,6 +155,7 @@ class GroupFacts:
     partitions: tuple[PartitionRow, ...]
     lag_map: LagMap | None
     rebalances: Rebalances | None
+    anomalies: tuple[Anomaly, ...] = ()
 
     @property
     def unhealthy(self) -> int:

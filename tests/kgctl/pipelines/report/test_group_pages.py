@@ -122,6 +122,22 @@ def test_pages_are_the_same_whether_built_at_once_or_step_by_step(tmp_path: Path
     assert (once / page_of("a")).read_bytes() == (steps / page_of("a")).read_bytes()
 
 
+def test_an_anomaly_is_on_the_page_of_its_group_with_its_end(tmp_path: Path) -> None:
+    small(tmp_path)
+    written(tmp_path, "billing", "shop")
+    row = {"group": "shop", "metric": "lag", "since": NOON, "worst": 900.0, "low": 0.0, "high": 30.0, "reason": "why"}
+    commit(tmp_path, "anomalies", [{**row, "event": "started", "at": NOON + MINUTE}], "0")
+    written(tmp_path, "shop")
+    caption = "The newest anomalies, newest first"
+    shown = ["2024-01-01 12:00:00", "not yet", "lag", "900", "0", "30", "why"]
+    assert page(tmp_path, "shop").tables[caption][1:] == [shown]
+    ended = {"event": "ended", "at": NOON + 9 * MINUTE, "ended": NOON + 6 * MINUTE}
+    commit(tmp_path, "anomalies", [{**row, **ended}], "1")
+    written(tmp_path, "shop")
+    assert page(tmp_path, "shop").tables[caption][1:] == [[shown[0], "2024-01-01 12:06:00", *shown[2:]]]
+    assert caption not in page(tmp_path, "billing").tables
+
+
 def test_the_page_of_a_group_that_is_gone_is_deleted(tmp_path: Path) -> None:
     small(tmp_path)
     build(tmp_path, made_ms=NOON)

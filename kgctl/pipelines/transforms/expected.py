@@ -7,7 +7,8 @@ hour of day    the same hour, on at least 3 of the last 14 days
 recent         the last 288 buckets, at least 24 of them
 
 `low` and `high` are the medians of the lowest and of the highest value of each of these hours, so that what happens each time
-within an hour is usual; of recent buckets, the tenth and the ninetieth percentile. `spread` is 1.4826 times the median absolute
+within an hour is usual; of recent buckets, they are one and a half times the distance of the quartiles beyond the quartiles
+(Tukey's fences), and at least 0. `spread` is 1.4826 times the median absolute
 deviation, which for a normal distribution is its standard deviation, and at least what does not count: a tenth of the median, a
 quarter of the distance from low to high, for counts the square root of the usual count, and the `floor` of an observation.
 """
@@ -25,6 +26,7 @@ LAG, COMMIT_RATE, REBALANCES = "lag", "commit rate", "rebalances"
 WEEK, DAY, RECENT = "hour of week", "hour of day", "recent"
 WEEKS, DAYS, LEAST = 6, 14, 3
 RECENT_BUCKETS, LEAST_BUCKETS = 288, 24
+FENCE = 1.5
 HOUR_MS = 3_600_000
 # How far back baselines reach.
 REACH_MS = WEEKS * 168 * HOUR_MS + HOUR_MS
@@ -169,7 +171,8 @@ def _recent(values: DataFrame, needed: DataFrame, bucket_ms: int) -> DataFrame:
     found = near.withColumn("_ms", f.unix_millis("at")).withColumn("_values", f.collect_list("value").over(before))
     found = found.join(needed, [*_SERIES, "at"], "left_semi").where(f.size("_values") >= LEAST_BUCKETS)
     found = found.withColumn("_values", f.sort_array("_values"))
-    low, high = (_ranked(f.col("_values"), share) for share in (0.1, 0.9))
+    first, third = (_ranked(f.col("_values"), share) for share in (0.25, 0.75))
+    low, high = f.greatest(f.lit(0.0), first - FENCE * (third - first)), third + FENCE * (third - first)
     return found.select(*_SERIES, "at", _baseline("_values", low, high, f.lit(RECENT)).alias("_recent"))
 
 

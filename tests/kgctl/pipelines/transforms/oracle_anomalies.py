@@ -88,7 +88,9 @@ def _of_recent(row: Observed, before: list[Observed], bucket: int) -> Judged | N
     values = sorted(one.value for one in before if one.at >= row.at - 288 * bucket)
     if len(values) < 24:
         return None
-    return _base(row, RECENT, values, _ranked(values, 0.1), _ranked(values, 0.9))
+    first, third = _ranked(values, 0.25), _ranked(values, 0.75)
+    reach = 1.5 * (third - first)
+    return _base(row, RECENT, values, max(0.0, first - reach), third + reach)
 
 
 def _base(row: Observed, basis: str, values: list[float], low: float, high: float) -> Judged:

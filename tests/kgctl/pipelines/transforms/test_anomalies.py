@@ -55,6 +55,7 @@ def known_found(one: Found) -> Any:
     return one.group, one.metric, one.event, one.at, one.since, one.end, pytest.approx(one.worst)
 
 
+@pytest.mark.cluster
 def test_spark_agrees_with_plain_python_however_the_runs_divide_the_time(spark: SparkSession) -> None:
     """Four days, and the last day of each of four weeks, so that every kind of baseline and gaps occur."""
     random = Random(5)

@@ -14,7 +14,7 @@ from kgctl.pipelines.jobs.lag import LAST_POINT
 from kgctl.pipelines.jobs.windows import UNTIL, computed_until, first_window, spans
 from kgctl.pipelines.schemas.group_facts import ANOMALIES, COMMIT_RATES, EXPECTED
 from kgctl.pipelines.schemas.groups import LAG, REBALANCES
-from kgctl.pipelines.tables.manifest import TableFolder
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.transforms import anomalies, expected
 from kgctl.pipelines.transforms.windows import between
 
@@ -53,7 +53,7 @@ def run(run: RunContext, job: Job) -> int:
 def _known_until(run: RunContext) -> int | None:
     """The time up to which all of the tables that exist hold everything, ms since 1970."""
     settings = run.settings
-    last_point = TableFolder(settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
+    last_point = open_table(settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
     times = (
         None if last_point is None else int(last_point),
         computed_until(run, COMMIT_RATES),

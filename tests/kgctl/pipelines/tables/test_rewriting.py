@@ -12,7 +12,7 @@ import pytest
 
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.tables import manifest
-from kgctl.pipelines.tables.manifest import FOLD_AT, Busy, Damaged, StagedFile, TableFolder
+from kgctl.pipelines.tables.manifest import FOLD_AT, Batch, Busy, Damaged, StagedFile, TableFolder
 from kgctl.pipelines.tables.merge_plans import TIER_FILES, all_small, many_alike
 from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.tables.retention import drop, expired
@@ -132,6 +132,21 @@ def test_thousands_of_batches_are_read_from_a_few_files(tmp_path: Path, files: l
     assert (state.committed, len(state.files), state.notes) == (count, 20, {"until": count - 1})
     assert len(os.listdir(table.manifests)) < FOLD_AT + 4
     assert (table.manifests / manifest.FOLD).stat().st_size < 10_000
+
+
+def test_a_reader_finds_in_the_fold_what_was_folded_while_it_read(
+    table: TableFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = manifest._read_batch
+
+    def fold_first(path: Path) -> Batch:
+        monkeypatch.setattr(manifest, "_read_batch", read)
+        with table.writing() as writer:
+            writer.fold()
+        return read(path)
+
+    monkeypatch.setattr(manifest, "_read_batch", fold_first)
+    assert table.rows() == 2 * 3 * BATCHES
 
 
 def test_a_batch_with_facts_is_kept_as_a_whole(table: TableFolder) -> None:

@@ -16,6 +16,7 @@ from kgctl.pipelines.archive.groups import read_groups
 from kgctl.pipelines.archive.manifest import read_archive
 from kgctl.pipelines.archive.verifying import verify
 from tests.kgctl.pipelines.archive.clusters import against, archived, consumed
+from tests.kgctl.pipelines.cluster.families import kill_family
 from tests.kgctl.pipelines.runs import KGCTL
 from tests.kgctl.pipelines.source.topics import Topics
 
@@ -82,8 +83,9 @@ def test_runs_that_are_killed_lose_and_repeat_nothing(topics: Topics, tmp_path: 
             wanted, deadline = commits(tmp_path) + 2 + number, time.monotonic() + PATIENCE_S
             while commits(tmp_path) < wanted and time.monotonic() < deadline:
                 assert child.poll() is None
-                child.poll() or time.sleep(randomness.uniform(0.01, 0.1))
-            child.kill()
+                time.sleep(randomness.uniform(0.01, 0.1))
+            # The command, the driver, its JVM and the workers.
+            kill_family(child.pid)
         topics.count(name, 300, 3)
     done = run(topics, tmp_path, name)
     assert done.returncode == 0, done.stderr

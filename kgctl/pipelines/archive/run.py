@@ -51,14 +51,15 @@ _MAX_OVERTAKEN = 10
 _GROUPS_EVERY_S = 30.0
 
 Emit = Callable[[Progress], None]
-# Reads ranges into files in a folder.
+# Reads ranges into files in a folder. A session starts when a reader is first asked for.
 Read = Callable[[Sequence[OffsetRange], Path], list[ArchivedFile]]
+Reading = Callable[[], Read]
 Offsets = dict[TopicPartition, int]
 Logs = dict[TopicPartition, Log]
 
 
 def run_archive(
-    settings: RunSettings, emit: Emit, stop: threading.Event, reading: AbstractContextManager[Read]
+    settings: RunSettings, emit: Emit, stop: threading.Event, reading: AbstractContextManager[Reading]
 ) -> None:
     """Raises KgctlError, or Interrupted if the user ended the run."""
     with (
@@ -67,17 +68,17 @@ def run_archive(
             committed_only=settings.isolation_level == READ_COMMITTED,
             stop=stop,
         ) as cluster,
-        reading as read,
+        reading as reader,
         writing(settings.out_dir) as writer,
     ):
         check_archive(writer.archive, cluster.id(), settings.isolation_level)
-        Archiving(settings, cluster, writer, read, emit, stop).run()
+        Archiving(settings, cluster, writer, reader, emit, stop).run()
 
 
 @contextmanager
 def session_of_its_own(
     settings: RunSettings, emit: Emit, stop: threading.Event, catch_signals: Callable[[], None]
-) -> Iterator[Read]:
+) -> Iterator[Reading]:
     """Reads in a session that starts when there is something to read.
 
     `catch_signals` is called once Spark has started, which installs handlers of its own. Raises CannotHandOver, JarsMissing.
@@ -91,7 +92,7 @@ def session_of_its_own(
     with ExitStack() as stack:
         opened: list[Read] = []
 
-        def read(ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
+        def read() -> Read:
             if not opened:
                 emit(Progress("starting", "starting Spark, which takes a few seconds"))
                 began = time.monotonic()
@@ -100,7 +101,7 @@ def session_of_its_own(
                 catch_signals()
                 opened.append(reader(spark, settings, options, emit, stop))
                 emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
-            return opened[0](ranges, staging)
+            return opened[0]
 
         yield read
 
@@ -113,12 +114,12 @@ class Archiving:
         settings: RunSettings,
         cluster: ArchivedCluster,
         writer: ArchiveWriter,
-        read: Read,
+        reading: Reading,
         emit: Emit,
         stop: threading.Event,
     ) -> None:
         self._settings, self._cluster, self._writer = settings, cluster, writer
-        self._read, self._emit, self._stop = read, emit, stop
+        self._reading, self._emit, self._stop = reading, emit, stop
         # Where a run without --follow ends: where the logs ended when it began. None before the first step.
         self._until: Offsets | None = None
         # A snapshot that is kept once the archive has reached the ends of the logs after it.
@@ -159,8 +160,9 @@ class Archiving:
         begins = self._begins(topics, logs, "earliest" if not is_first else self._settings.since)
         plan = plan_next(self._writer.archive.ends(), logs, begins, until, limit, time.time_ns() // 1_000_000)
         if plan or _news(self._writer.archive.topics, topics):
+            read = self._reading() if plan.to_read else None
             began = time.monotonic()
-            records = self._commit(topics, plan, logs)
+            records = self._commit(topics, plan, logs, read)
             behind = self._behind(logs, until)
             self._report(records, time.monotonic() - began, behind)
             if behind:
@@ -182,7 +184,7 @@ class Archiving:
         except KgctlError as error:
             self._emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
 
-    def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs) -> int:
+    def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs, read: Read | None) -> int:
         """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""
 
         def complete(files: Sequence[ArchivedFile]) -> Addition:
@@ -198,7 +200,7 @@ class Archiving:
 
         try:
             addition = self._writer.commit(
-                lambda staging: self._read(plan.to_read, staging) if plan.to_read else [], complete
+                lambda staging: [] if read is None else read(plan.to_read, staging), complete
             )
         except JobFailed as failure:
             self._overtaken += 1

@@ -15,7 +15,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.comparing import compare
 from kgctl.pipelines.archive.manifest import Archive, read_archive
 from kgctl.pipelines.archive.reading import reader
-from kgctl.pipelines.archive.run import Read, run_archive
+from kgctl.pipelines.archive.run import Read, Reading, run_archive
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
 from tests.kgctl.pipelines.archive.making import Row
@@ -80,8 +80,8 @@ def archive(spark: SparkSession, topics: Topics, out: Path, *names: str, **chang
 
 
 @contextlib.contextmanager
-def opened(read: Read) -> Iterator[Read]:
-    yield read
+def opened(read: Read) -> Iterator[Reading]:
+    yield lambda: read
 
 
 def against(topics: Topics, archive: Archive) -> list[ArchiveFindingRow]:

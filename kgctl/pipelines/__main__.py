@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order, upstream
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.run_size import is_small
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.settings import RunSettings, from_json
@@ -28,6 +30,7 @@ from kgctl.pipelines.spark.disk_space import advice
 from kgctl.pipelines.spark.failures import DiskFull, Interrupted, reason_of
 from kgctl.pipelines.tables.formats import check_format, set_format
 from kgctl.pipelines.tables.manifest import held_by_one_run
+from kgctl.pipelines.timings import Timings
 
 if TYPE_CHECKING:
     from kgctl.pipelines.results.delivery import Delivery
@@ -49,6 +52,7 @@ def main() -> int:
         with lock:
             progress_lines.write(progress.to_json() + "\n")
 
+    emit(Progress("ready"))
     _stop_on_signals(stop)
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     try:
@@ -104,30 +108,35 @@ def _work(settings: RunSettings, emit: Emit, stop: threading.Event) -> None:
 def _run(settings: RunSettings, emit: Emit, stop: threading.Event) -> Delivery:
     """Run all jobs, and deliver verdicts to the sinks."""
     check_secured(settings)
-    topics, cluster_id = _check_cluster(settings)
+    timings = Timings(emit)
     jobs = in_order(settings.jobs)
-    for job in jobs:
-        if job.is_stream:
-            check(settings.checkpoint_dir / job.name, job, cluster_id, settings)
-        else:
-            check_inputs(job, cluster_id, settings)
+    with timings.phase("cluster"):
+        topics, cluster_id = _check_cluster(settings)
+        for job in jobs:
+            if job.is_stream:
+                check(settings.checkpoint_dir / job.name, job, cluster_id, settings)
+            else:
+                check_inputs(job, cluster_id, settings)
+        settings = replace(settings, quick=settings.quick or is_small(settings, jobs, topics))
     emit(Progress("starting", "starting Spark, which takes a few seconds"))
     began = time.monotonic()
-    from kgctl.pipelines.jobs.context import RunContext
-    from kgctl.pipelines.jobs.loop import run_jobs
-    from kgctl.pipelines.results.delivery import Delivery
     from kgctl.pipelines.spark.connector_jars import needed_jars
     from kgctl.pipelines.spark.session import open_session
 
-    delivery = Delivery(settings, cluster_id, emit, stop)
     jars = needed_jars(settings) if settings.source == "kafka" else ()
     with (
         secured_options(settings) as options,
-        open_session(settings, app_name=" ".join(["kgctl", *settings.jobs]), jars=jars) as spark,
+        open_session(settings, app_name=" ".join(["kgctl", *settings.jobs]), jars=jars, timings=timings) as spark,
     ):
         # Spark has installed its own handler, which would end a job anywhere.
         _stop_on_signals(stop)
         emit(Progress("started", f"Spark {spark.version} started in {time.monotonic() - began:.1f} s"))
+        # These import pyspark: now it is loaded, which took no longer than the start of the JVM.
+        from kgctl.pipelines.jobs.context import RunContext
+        from kgctl.pipelines.jobs.loop import run_jobs
+        from kgctl.pipelines.results.delivery import Delivery
+
+        delivery = Delivery(settings, cluster_id, emit, stop)
         run_jobs(RunContext(spark, settings, topics, cluster_id, emit, stop, options, after_round=delivery.after_round))
     return delivery
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`kind` is starting, started, job, progress, done, failed or note; times in seconds.
+    """`kind` is ready, starting, started, job, progress, done, failed, note or timing; times in seconds.
 
     `records` were read by a stream, `rows` written by a batch job. `behind` counts offsets to the ends of the logs,
-    `behind_by_partition` as {topic: {partition: offsets}} where there are any; `metrics` are those of Spark's connector.
+    `behind_by_partition` as {topic: {partition: offsets}} where there are any; `metrics` are those of Spark's connector. A `timing` has the `seconds` of a `phase` and,
+    for a batch, those of its `parts`.
     """
 
     kind: str
@@ -26,6 +27,9 @@ class Progress:
     metrics: dict[str, str] | None = None
     behind_by_partition: dict[str, dict[str, int]] | None = None
     exit_code: int | None = None
+    phase: str | None = None
+    seconds: float | None = None
+    parts: dict[str, float] | None = None
 
     def to_json(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", {})})

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.progress import Progress, from_json
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.timings import Timings
 
 COMMAND = [sys.executable, "-P", "-m", "kgctl.pipelines"]
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "jinja2")
@@ -52,8 +54,10 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
     except OSError as error:
         raise KgctlError(f"cannot write to the folder {log.parent}: {error.strerror}") from None
     failure: Progress | None = None
+    timings = Timings(on_progress)
     with opened as log_file:
         begin = log_file.tell()
+        heard = time.monotonic()
         # In a new session: Ctrl-C reaches only this process, which passes it on once.
         process = subprocess.Popen(
             COMMAND,
@@ -71,11 +75,15 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
                 process.stdin.flush()
                 for line in process.stdout:
                     progress = from_json(line.decode())
-                    if progress.kind == "failed":
+                    if progress.kind == "ready":
+                        timings.took("process", time.monotonic() - heard)
+                    elif progress.kind == "failed":
                         failure = progress
                     else:
                         on_progress(progress)
+                    heard = time.monotonic()
                 code = process.wait()
+                timings.took("end", time.monotonic() - heard)
             except BaseException:
                 _end(process)
                 raise

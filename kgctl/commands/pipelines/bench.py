@@ -46,8 +46,9 @@ def bench(
     """Compare Spark with DuckDB, Polars and plain Python.
 
     Each engine decodes and aggregates the same generated commit records in its own process. Engines take turns, and all
-    must return the same result. Engines that are not installed are left out. With --sources, measure how fast a topic of a local broker is read into a DataFrame: by kgctl's source and, if
-    its jars are installed, by Spark's own connector.
+    must return the same result. Engines that are not installed are left out. With --sources, measure how fast a topic of a
+    local broker is counted and written to Parquet: through kgctl's source and, if its jars are installed, through Spark's
+    own connector.
     """
     counts = [_count(text) for text in records.split(",")]
     if sources:

@@ -27,6 +27,7 @@ from kgctl.pipelines.runner import run as run_pipeline
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.settings import SOURCES, RunSettings
 from kgctl.pipelines.tables.formats import FORMATS, check_format, format_of, open_table
+from kgctl.pipelines.timings import timing_lines
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 
@@ -127,7 +128,11 @@ def run(
         typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="For little data: the JVM starts faster but runs slower.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="The JVM starts faster but runs slower. [default: only with --once and up to 200,000 records]",
+        ),
     ] = False,
     sink: Annotated[
         list[str] | None,
@@ -152,6 +157,7 @@ def run(
             "--fail-on", metavar="STATUS", help=f"Exit with 3 if a group is as bad or worse: {', '.join(LIMITS)}."
         ),
     ] = None,
+    timings: Annotated[bool, typer.Option("--timings", help="Show how long each phase took.")] = False,
     json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
 ) -> None:
     """Run jobs one after another in one Spark session.
@@ -213,7 +219,7 @@ def run(
         fail_on=limit,
         connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
-    finish(run_settings, json_lines)
+    finish(run_settings, json_lines, timings)
 
 
 def report_only(out: Path) -> None:
@@ -229,11 +235,19 @@ def known_job(name: str) -> Job:
     return JOBS[name]
 
 
-def finish(run_settings: RunSettings, json_lines: bool) -> None:
+def finish(run_settings: RunSettings, json_lines: bool, timings: bool = False) -> None:
     line = ProgressLine(json_lines)
+    phases: list[Progress] = []
+
+    def show(event: Progress) -> None:
+        if event.kind != "timing" or (timings and json_lines):
+            line.show(event)
+        else:
+            phases.append(event)
+
     began = time.monotonic()
     try:
-        has_ended = run_pipeline(run_settings, line.show)
+        has_ended = run_pipeline(run_settings, show)
     except RunFailed as failure:
         line.close()
         if failure.log and failure.exit_code == 1:
@@ -245,6 +259,9 @@ def finish(run_settings: RunSettings, json_lines: bool) -> None:
         raise
     finally:
         line.close()
+    if timings:
+        for text in timing_lines(phases):
+            note(text)
     if not has_ended:
         note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)

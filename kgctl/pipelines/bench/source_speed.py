@@ -1,4 +1,7 @@
-"""Measures how fast a topic becomes a DataFrame: format("kgctl") against Spark's connector, in one session, in turns."""
+"""Measures how fast a topic is counted and written to Parquet: format("kgctl") against Spark's connector, in one session.
+
+They take turns, so that other load on the machine meets all of them.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import FAST
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+QUERIES = ("count", "parquet")
 _BATCH_BYTES = 64 << 10
 _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("kgctl", "kgctl", {}),
@@ -34,8 +38,9 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SourceSpeed:
-    """One read of the whole topic; `round` 0 is cold. `value_bytes` includes keys."""
+    """One read of the whole topic; `query` is count or parquet, `round` 0 is cold. `value_bytes` includes keys."""
 
+    query: str
     source: str
     round: int
     records: int
@@ -65,36 +70,58 @@ def fill(bootstrap: str, topic: str, records: int, *, partitions: int = 4, value
 def measure(
     spark: SparkSession, bootstrap: str, topic: str, *, with_connector: bool, rounds: int = 3
 ) -> list[SourceSpeed]:
-    """Read the topic once cold and `rounds` times warm with each source, in turns.
+    """Count the topic and write it to Parquet once cold and `rounds` times warm with each source, in turns.
 
     Raises KgctlError if the sources read different records.
     """
     ways = _WAYS if with_connector else _WAYS[:1]
-    found = [
-        _read(spark, bootstrap, topic, name, source, options, number)
-        for number in range(rounds + 1)
-        for name, source, options in ways
-    ]
+    with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
+        found = [
+            _read(_Topic(spark, bootstrap, topic, source, options), query, name, number, f"{folder}/out")
+            for number in range(rounds + 1)
+            for query in QUERIES
+            for name, source, options in ways
+        ]
     answers = {(one.records, one.value_bytes) for one in found}
     if len(answers) > 1:
         raise KgctlError(f"the sources read different records from {topic!r}: {sorted(answers)} (records, bytes)")
     return found
 
 
-def _read(
-    spark: SparkSession, bootstrap: str, topic: str, name: str, source: str, options: dict[str, str], number: int
-) -> SourceSpeed:
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    spark: SparkSession
+    bootstrap: str
+    topic: str
+    source: str
+    options: dict[str, str]
+
+    def frame(self) -> DataFrame:
+        reader = self.spark.read.format(self.source).options(**self.options, subscribe=self.topic)
+        return reader.option("kafka.bootstrap.servers", self.bootstrap).load()
+
+
+def _read(topic: _Topic, query: str, name: str, number: int, folder: str) -> SourceSpeed:
+    begun = time.perf_counter()
+    if query == "count":
+        records, size = _counted(topic.frame())
+        return SourceSpeed(query, name, number, records, size, time.perf_counter() - begun)
+    topic.frame().write.mode("overwrite").parquet(folder)
+    seconds = time.perf_counter() - begun
+    return SourceSpeed(query, name, number, *_counted(topic.spark.read.parquet(folder)), seconds)
+
+
+def _counted(frame: DataFrame) -> tuple[int, int]:
+    """The number of rows, and the bytes of keys and values."""
     from pyspark.sql import functions as f
 
-    begun = time.perf_counter()
-    frame = spark.read.format(source).options(**options, subscribe=topic).option("kafka.bootstrap.servers", bootstrap)
-    row = frame.load().agg(f.count("*"), f.sum(f.length("value") + f.length("key") + f.col("offset") * 0)).first()
+    row = frame.agg(f.count("*"), f.sum(f.length("value") + f.length("key") + f.col("offset") * 0)).first()
     assert row is not None
-    return SourceSpeed(name, number, int(row[0]), int(row[1] or 0), time.perf_counter() - begun)
+    return int(row[0]), int(row[1] or 0)
 
 
 def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
-    """Fill a topic, read it in a session, and print [source, seconds] of each read as JSON."""
+    """Fill a topic, read it in a session, and print [query, source, seconds] of each read as JSON."""
     from kgctl.pipelines.spark.session import open_session
 
     fill(bootstrap, "bench", int(records))
@@ -103,7 +130,7 @@ def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
         settings = RunSettings((), bootstrap, folder, log_file=str(Path(folder) / "spark.log"))
         with open_session(settings, app_name="bench", jars=paths) as spark:
             rows = measure(spark, bootstrap, "bench", with_connector=bool(paths), rounds=int(rounds))
-    sys.stdout.write(json.dumps([[row.source, row.seconds] for row in rows]) + "\n")
+    sys.stdout.write(json.dumps([[row.query, row.source, row.seconds] for row in rows]) + "\n")
 
 
 if __name__ == "__main__":

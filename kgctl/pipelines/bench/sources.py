@@ -13,9 +13,10 @@ from kgctl.pipelines.bench.compare import PYTHON, BenchFailed
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Seconds to read the whole topic: the first read, which starts everything, and the median of the later ones."""
+    """Seconds to count the whole topic or to write it to Parquet: the first read, which starts everything, and the median of the later ones."""
 
     records: int
+    query: str
     source: str
     first_s: float
     warm_s: float
@@ -28,7 +29,7 @@ def compare_sources(records: int, jars: Sequence[str], rounds: int, note: Callab
 
     with LocalBroker() as broker:
         note(
-            f"writing {records:,} records of about 100 bytes to a broker, then reading them {rounds + 1} times with each source"
+            f"writing {records:,} records of about 100 bytes to a broker, then reading them {2 * (rounds + 1)} times with each source"
         )
         arguments = [broker.bootstrap_servers, str(records), str(rounds), ",".join(jars)]
         done = subprocess.run(
@@ -40,12 +41,12 @@ def compare_sources(records: int, jars: Sequence[str], rounds: int, note: Callab
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise BenchFailed(f"cannot measure the sources: {lines[-1] if lines else f'exit code {done.returncode}'}")
-    seconds_of: dict[str, list[float]] = {}
-    for source, seconds in json.loads(done.stdout):
-        seconds_of.setdefault(source, []).append(seconds)
-    return [_row(records, source, times) for source, times in seconds_of.items()]
+    seconds_of: dict[tuple[str, str], list[float]] = {}
+    for query, source, seconds in json.loads(done.stdout):
+        seconds_of.setdefault((query, source), []).append(seconds)
+    return [_row(records, query, source, times) for (query, source), times in seconds_of.items()]
 
 
-def _row(records: int, source: str, times: list[float]) -> SourceRow:
+def _row(records: int, query: str, source: str, times: list[float]) -> SourceRow:
     warm = statistics.median(times[1:])
-    return SourceRow(records, source, round(times[0], 2), round(warm, 2), round(records / warm))
+    return SourceRow(records, query, source, round(times[0], 2), round(warm, 2), round(records / warm))

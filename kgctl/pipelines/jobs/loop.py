@@ -24,6 +24,7 @@ from kgctl.pipelines.tables.formats import PARQUET
 from kgctl.pipelines.tables.manifest import Busy
 from kgctl.pipelines.tables.merge_plans import many_alike
 from kgctl.pipelines.tables.merging import merge
+from kgctl.pipelines.timings import Timings
 
 _POLL_S = 0.25
 # How often small files are merged, and how long a merge waits for a commit or a reader.
@@ -40,10 +41,11 @@ def run_jobs(run: RunContext) -> None:
     for job in jobs:
         _check_stop(run)
         run.emit(Progress("job", job=job.name))
-        if not job.is_stream:
-            _run_batch(run, job)
-        elif _has_topic(run, job):
-            _read_to_end(run, job)
+        with Timings(run.emit).phase("job", job.name):
+            if not job.is_stream:
+                _run_batch(run, job)
+            elif _has_topic(run, job):
+                _read_to_end(run, job)
     run.after_round()
 
 
@@ -56,7 +58,8 @@ def _read_to_end(run: RunContext, job: Job) -> None:
     monitor: QueryMonitor | None = None
     while True:
         try:
-            monitor = _watched(run, job, monitor)
+            with Timings(run.emit).phase("query", job.name):
+                monitor = _watched(run, job, monitor)
             while not monitor.query.awaitTermination(_POLL_S):
                 if _report(run, monitor):
                     restarts.succeeded()

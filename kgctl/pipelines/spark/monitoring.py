@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.source.lag_metrics import Offsets, behind_latest, offsets_of
+from kgctl.pipelines.timings import timing_of_batch
 
 _POLL_S = 0.5
 
@@ -39,7 +40,7 @@ class QueryMonitor:
         self._behind: int | None = None
 
     def new_progress(self) -> list[Progress]:
-        """One entry for each batch that finished since the last call."""
+        """Progress and timing of each batch that finished since the last call."""
         # `lastProgress` takes 3 ms, `recentProgress` 300 ms.
         last = self.query.lastProgress
         seen = None if last is None else (last.batchId, last.timestamp)
@@ -55,6 +56,7 @@ class QueryMonitor:
                 continue
             self._last_batch = batch["batchId"]
             found.append(self._progress(batch))
+            found.append(timing_of_batch(self.job, batch["batchId"], batch["durationMs"]))
         return found
 
     def moved(self) -> Offsets:

@@ -68,12 +68,34 @@ def out(kgctl: Kgctl, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "stalled",
     )
     environment = {name: value for name, value in os.environ.items() if name != fast_start.VARIABLE}
-    done = run(kgctl, folder, *JOBS, "--once", "--step", "1", "--report", "--json", *sinks, env=environment)
+    done = run(
+        kgctl, folder, *JOBS, "--once", "--step", "1", "--report", "--json", "--timings", *sinks, env=environment
+    )
     assert done.returncode == 3, done.stderr
     assert done.stderr == "Error: 1 group is STALLED or worse: readers STOPPED (1 of 2 partitions, lag 60)\n"
     lines = [json.loads(line) for line in done.stdout.splitlines()]
+    _check_timings([line for line in lines if line["kind"] == "timing"])
     assert [line["job"] for line in lines if line["kind"] == "done"] == [*JOBS, "sinks", "sinks", "report"]
     return folder
+
+
+def _check_timings(timings: list[Line]) -> None:
+    """Each phase once, in the order in which they end; each stream has a query and batches, each job its whole."""
+    assert [one["phase"] for one in timings if "job" not in one] == [
+        "process",
+        "cluster",
+        "java",
+        "jvm",
+        "session",
+        "end",
+    ]
+    assert [one["job"] for one in timings if one["phase"] == "job"] == list(JOBS)
+    assert [one["job"] for one in timings if one["phase"] == "query"] == ["decode", "rebalances"]
+    batches = [one for one in timings if one["phase"] == "batch"]
+    assert {one["job"] for one in batches} == {"decode", "rebalances"}
+    assert all(one["parts"]["addBatch"] <= one["seconds"] for one in batches)
+    whole = {one["job"]: one["seconds"] for one in timings if one["phase"] == "job"}
+    assert all(one["seconds"] <= whole[one["job"]] for one in timings if one["phase"] in ("query", "batch"))
 
 
 def test_commits_are_those_that_were_acknowledged(out: Path) -> None:

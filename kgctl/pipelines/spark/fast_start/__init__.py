@@ -1,4 +1,4 @@
-"""An optional, faster way to start Spark's JVM: set KGCTL_SPARK_FAST_START=1.
+"""A faster way to start Spark's JVM, the default on this machine: KGCTL_SPARK_FAST_START=0 turns it off.
 
 It starts the JVM directly instead of through Spark's launcher, which is another JVM; it gives Python workers a
 SPARK_HOME from which they import the compiled pyspark; and it keeps a class-data archive for the JVM in the cache.
@@ -26,8 +26,14 @@ VARIABLE = "KGCTL_SPARK_FAST_START"
 
 
 def is_enabled(master: str) -> bool:
-    """Whether the user asks for it; YARN and Kubernetes need the set-up that Spark's launcher does."""
-    return os.environ.get(VARIABLE, "") not in ("", "0") and master.startswith(("local", "spark://"))
+    """On this machine unless the user turns it off, on a standalone cluster if the user asks for it.
+
+    YARN and Kubernetes need the set-up that Spark's launcher does.
+    """
+    chosen = os.environ.get(VARIABLE, "")
+    if not chosen:
+        return master == "local" or master.startswith("local[")
+    return chosen != "0" and master.startswith(("local", "spark://"))
 
 
 @contextlib.contextmanager

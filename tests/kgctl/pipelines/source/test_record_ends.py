@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from broker.protocol.varints import read_varint, varint
 from broker.protocol.wire_types import DecodeError
+from kgctl.pipelines.source import record_ends as record_ends_module
 from kgctl.pipelines.source.record_ends import Span, record_ends
 from kgctl.pipelines.source.varint_columns import varints
 
@@ -71,3 +72,9 @@ def test_varints_equal_those_read_one_by_one(values: list[int]) -> None:
 def test_a_varint_of_more_than_ten_bytes_or_without_an_end_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         varints(np.frombuffer(data, np.uint8), np.zeros(1, np.int64))
+
+
+def test_batches_of_short_records_are_walked_side_by_side_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, spans, ends = laid_out([[6, 62, 63, 8000] * 5] * 20, 61)
+    monkeypatch.setattr(record_ends_module, "_walk", None)
+    assert record_ends(data, spans).tolist() == ends

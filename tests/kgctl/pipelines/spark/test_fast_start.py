@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgctl.pipelines.spark.fast_start import class_archive, is_enabled
+from kgctl.pipelines.spark.fast_start import VARIABLE, class_archive, is_enabled
 from kgctl.pipelines.spark.fast_start.gateway import MODULE_FLAGS, as_properties
 from kgctl.pipelines.spark.fast_start.spark_home import light_spark_home
 from kgctl.pipelines.spark.installation import pyspark_dir
@@ -38,6 +38,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_yarn_and_kubernetes_are_left_to_sparks_launcher() -> None:
     masters = ("local[*]", "local-cluster[2,1,1024]", "spark://host:7077", "yarn", "k8s://https://host:6443")
     assert [is_enabled(master) for master in masters] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [("", [True, True, False, False]), ("0", [False] * 4)])
+def test_the_default_is_fast_on_this_machine_only(
+    monkeypatch: pytest.MonkeyPatch, chosen: str, expected: list[bool]
+) -> None:
+    monkeypatch.setenv(VARIABLE, chosen)
+    assert [
+        is_enabled(master) for master in ("local", "local[4]", "local-cluster[2,1,1024]", "spark://host:7077")
+    ] == expected
 
 
 def test_python_workers_import_the_compiled_pyspark_and_this_kgctl(spark: SparkSession) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(find_spec("pyspark") is None, reason="Spark is not installed")
 
-LAUNCHERS = pytest.mark.parametrize("fast", ["", "1"], ids=["spark-submit", "fast-start"])
+LAUNCHERS = pytest.mark.parametrize("fast", ["0", "1"], ids=["spark-submit", "fast-start"])
 
 
 def settings_of(master: str, **others: object) -> RunSettings:
@@ -139,7 +139,7 @@ def test_java_ends_when_python_is_killed_and_the_next_session_cleans_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = "print(spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True); sys.stdin.read()"
-    environ = {**os.environ, fast_start.VARIABLE: "", "TMPDIR": str(tmp_path)}
+    environ = {**os.environ, fast_start.VARIABLE: "0", "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         [sys.executable, "-c", script(body, tmp_path)],
         env=environ,
@@ -177,7 +177,7 @@ def test_a_session_leaves_nothing_behind(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     body = "spark.sql('create table t using parquet as select 1 as a'); print(spark.table('t').count())"
-    assert run(body, tmp_path, **{fast_start.VARIABLE: "", "TMPDIR": str(temporary)}) == "1\n"
+    assert run(body, tmp_path, **{fast_start.VARIABLE: "0", "TMPDIR": str(temporary)}) == "1\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["spark.log", "temporary"]
     assert [path.name for path in temporary.iterdir() if "spark" in path.name] == []
 

@@ -60,7 +60,7 @@ SECOND_DAY = sorted(row for batch in "abc" for row in rows_of(batch)[1])
     ("action", "results", "variants"),
     [
         ("merge", [WHOLE], ""),
-        ("merge", [WHOLE], "no-exchange"),
+        pytest.param("merge", [WHOLE], "no-exchange", marks=pytest.mark.soak),
         ("fold", [WHOLE], ""),
         ("drop 2024-01-01", [WHOLE, SECOND_DAY], ""),
     ],

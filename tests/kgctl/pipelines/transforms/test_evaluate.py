@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kgctl.pipelines.schemas.groups import COMMITS, HEALTH
-from kgctl.pipelines.transforms.evaluate import WINDOW, evaluate
+from kgctl.pipelines.transforms.evaluate import evaluate
+from tests.kgctl.pipelines.transforms.oracle_evaluate import Commit, Point, expected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,8 +24,6 @@ NOW = 200
 ENDS_DDL = "`group` string, topic string, part int, at timestamp, log_end bigint"
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_MS)
 
-Commit = tuple[int, int | None]
-Point = tuple[int, int]
 # Of one partition: its commits (second, offset) and the ends of its log (second, end).
 Histories = dict[str, tuple[list[Commit], list[Point]]]
 
@@ -218,33 +216,6 @@ def test_random_windows_agree_with_plain_python(rows: dict[str, Any]) -> None:
     statuses = [status for status, *_ in wanted.values()]
     assert all(statuses.count(status) > 20 for status in ("OK", "REWOUND", "STOPPED", "STALLED", "LAGGING"))
     assert len([eta_s for *_, eta_s in wanted.values() if eta_s]) > 20
-
-
-def expected(commits: list[Commit], points: list[Point], now: int) -> tuple[str, int, float, float | None] | None:
-    """The rules in Python; every commit has a point at its second."""
-    ends = {second: end for second, end in points if second <= now}
-    last_deleted = max((number for number, (_, offset) in enumerate(commits) if offset is None), default=-1)
-    window = [
-        (second, offset or 0, max(0, ends[second] - (offset or 0))) for second, offset in commits[last_deleted + 1 :]
-    ]
-    window = window[-WINDOW:]
-    if not window:
-        return None
-    steps = list(pairwise(window))
-    current = max(0, ends[max(ends)] - window[-1][1])
-    status = "OK"
-    if current and all(lag for *_, lag in window):
-        if any(later[1] < earlier[1] for earlier, later in steps):
-            status = "REWOUND"
-        elif now - window[-1][0] > window[-1][0] - window[0][0]:
-            status = "STOPPED"
-        elif all(later[1] == earlier[1] for earlier, later in steps):
-            status = "STALLED"
-        elif not any(later[2] < earlier[2] for earlier, later in steps):
-            status = "LAGGING"
-    first_second, _, first_lag = window[0]
-    eta_s = None if current >= first_lag else current * (now - first_second) / (first_lag - current)
-    return status, max(current, window[-1][2]), len(window) / WINDOW, eta_s if current else 0.0
 
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
-from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kgctl.pipelines.schemas.groups import COMMITS, LAG, LOG_ENDS
 from kgctl.pipelines.transforms.lag import lag
+from tests.kgctl.pipelines.transforms.oracle_lag import Commit, End, expected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 BEHIND_DDL = "topic string, part int, offset bigint, behind_ts timestamp"
-
-Key = tuple[str, str, int]
-Commit = tuple[Key, int, int | None]
-End = tuple[str, int, int, int, str]
 
 
 def at(seconds: float) -> datetime:
@@ -115,36 +110,6 @@ def test_random_histories_agree_with_plain_python(spark: SparkSession) -> None:
     assert len(found) == len(rows)
     assert found == expected(commits, ends, behind)
     assert sum(row.eta_s is not None and row.eta_s > 0 for row in rows) > 30
-
-
-def expected(commits: list[Commit], ends: list[End], behind: dict[tuple[str, int, int], float]) -> dict[Any, Any]:
-    history: dict[Key, list[tuple[int, int | None]]] = defaultdict(list)
-    for key, second, offset in commits:
-        history[key].append((second, offset))
-    found: dict[Any, Any] = {}
-    for key, moves in history.items():
-        before: tuple[int, int, int] | None = None
-        for topic, part, second, end, _ in sorted(ends, key=lambda row: row[2]):
-            if (topic, part) != key[1:]:
-                continue
-            place = bisect_right([move[0] for move in moves], second)
-            committed = moves[place - 1][1] if place else None
-            if committed is None:
-                continue
-            records = max(0, end - committed)
-            since = behind.get((topic, part, committed))
-            lag_ms = 0 if not records else None if since is None else max(0, round((second - since) * 1000))
-            consumed = produced = left = None
-            if before is not None:
-                consumed = (committed - before[1]) / (second - before[0])
-                produced = (end - before[2]) / (second - before[0])
-            if not records:
-                left = 0.0
-            elif consumed is not None and produced is not None and consumed > produced:
-                left = pytest.approx(records / (consumed - produced))
-            found[(*key, second)] = (committed, end, records, lag_ms, consumed, produced, left)
-            before = (second, committed, end)
-    return found
 
 
 def test_the_rows_have_the_schema_of_the_table(spark: SparkSession) -> None:

@@ -1,0 +1,131 @@
+"""Twenty groups on five topics that behave in every way that the tables tell apart, round by round."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.harness.commandline import Kgctl, member_of
+
+TOPICS = {"orders": 3, "payments": 2, "clicks": 4, "audit": 1, "returns": 2}
+STEADY, BEHIND, STUCK, ABANDONED, REWINDING, RESTARTING, DELETED = (
+    "steady",
+    "behind",
+    "stuck",
+    "abandoned",
+    "rewinding",
+    "restarting",
+    "deleted",
+)
+ROLES = {STEADY: 6, BEHIND: 4, STUCK: 2, ABANDONED: 2, REWINDING: 1, RESTARTING: 4, DELETED: 1}
+GROUPS = {f"{role}-{number}": role for role, count in ROLES.items() for number in range(count)}
+
+Place = tuple[str, str, int]
+
+
+@dataclass
+class Traffic:
+    """What was acknowledged: `commits` by group, topic and partition in their order, None: deleted; `rebalances` as
+    (group, generation, members)."""
+
+    kgctl: Kgctl
+    random: random.Random = field(default_factory=lambda: random.Random(18))
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
+    commits: dict[Place, list[int | None]] = field(default_factory=dict)
+    rebalances: list[tuple[str, int, frozenset[str]]] = field(default_factory=list)
+    rounds: int = 0
+
+    def create_topics(self) -> None:
+        for topic, partitions in TOPICS.items():
+            assert self.kgctl("topics", "create", topic, "--partitions", partitions).exit_code == 0
+        self.ends = {(topic, part): 0 for topic, count in TOPICS.items() for part in range(count)}
+
+    def round(self) -> None:
+        """Records for every topic, and one step of every group."""
+        self._produce()
+        for group, role in GROUPS.items():
+            if role == RESTARTING:
+                for _ in range(self.random.choice([1, 2])):
+                    self._rebalance(group)
+            if role == DELETED and self.rounds % 2 == 1:
+                self._delete(group)
+                continue
+            if role == ABANDONED and self.rounds:
+                continue
+            with self._committing(group) as consumer:
+                for _ in range(1 if role == BEHIND else self.random.choice([1, 2, 3])):
+                    self._commit(consumer, group, role)
+        self.rounds += 1
+
+    def topics_of(self, group: str) -> list[str]:
+        """Each group reads one topic or two, the same ones in every round."""
+        names, number = list(TOPICS), list(GROUPS).index(group)
+        return [names[number % 5]] if number % 3 else [names[number % 5], names[(number + 1) % 5]]
+
+    def _produce(self) -> None:
+        failed: list[object] = []
+        producer = Producer({"bootstrap.servers": self.kgctl.bootstrap, "linger.ms": 5})
+        for topic, part in self.ends:
+            count = self.random.randrange(20, 60)
+            for number in range(count):
+                producer.produce(
+                    topic,
+                    b"v%d" % number,
+                    partition=part,
+                    on_delivery=lambda error, _: failed.append(error) if error else None,
+                )
+            self.ends[topic, part] += count
+        assert producer.flush(60) == 0
+        assert not failed, failed[:3]
+
+    @contextlib.contextmanager
+    def _committing(self, group: str) -> Iterator[Consumer]:
+        consumer = Consumer({"bootstrap.servers": self.kgctl.bootstrap, "group.id": group, "enable.auto.commit": False})
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+    def _commit(self, consumer: Consumer, group: str, role: str) -> None:
+        wanted = {}
+        for topic in self.topics_of(group):
+            for part in range(TOPICS[topic]):
+                before = self.commits.get((group, topic, part), [])
+                wanted[topic, part] = self._next(role, (before or [None])[-1], self.ends[topic, part])
+        done = consumer.commit(
+            offsets=[TopicPartition(topic, part, offset) for (topic, part), offset in wanted.items()],
+            asynchronous=False,
+        )
+        assert all(row.error is None for row in done), done
+        for (topic, part), offset in wanted.items():
+            self.commits.setdefault((group, topic, part), []).append(offset)
+
+    def _next(self, role: str, before: int | None, end: int) -> int:
+        last = before or 0
+        if role in (STUCK, ABANDONED):
+            return last or end // 3
+        if role == BEHIND:
+            return last + (end - last) // 5
+        if role == REWINDING:
+            return max(0, last - 5) if last > 20 and self.random.random() < 0.4 else last + (end - last) // 2
+        return end
+
+    def _rebalance(self, group: str) -> None:
+        """A member joins and leaves: two generations."""
+        owned = {topic: list(range(TOPICS[topic])) for topic in self.topics_of(group)}
+        with member_of(self.kgctl, group, owned) as member_id:
+            pass
+        made = 2 * sum(1 for name, _, members in self.rebalances if name == group and members)
+        self.rebalances += [(group, made + 1, frozenset([member_id])), (group, made + 2, frozenset())]
+
+    def _delete(self, group: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self.kgctl.bootstrap})
+        admin.delete_consumer_groups([group])[group].result(30)
+        for place, offsets in self.commits.items():
+            if place[0] == group and offsets[-1] is not None:
+                offsets.append(None)

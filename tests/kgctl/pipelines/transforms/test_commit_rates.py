@@ -13,7 +13,8 @@ import pytest
 from kgctl.pipelines.schemas.group_facts import COMMIT_RATES
 from kgctl.pipelines.schemas.groups import COMMITS
 from kgctl.pipelines.transforms.commit_rates import PLACE_DDL, commit_rates
-from tests.kgctl.pipelines.transforms.test_lag import START, Commit, Key, at
+from tests.kgctl.pipelines.transforms.oracle_lag import Commit, Key
+from tests.kgctl.pipelines.transforms.test_lag import START, at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

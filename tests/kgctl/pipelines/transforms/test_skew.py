@@ -12,8 +12,9 @@ import pytest
 from kgctl.pipelines.schemas.group_facts import MEMBER_SKEW, PARTITION_SKEW
 from kgctl.pipelines.schemas.groups import LAG
 from kgctl.pipelines.transforms import skew
+from tests.kgctl.pipelines.transforms.oracle_lag import Key
 from tests.kgctl.pipelines.transforms.test_commit_rates import window
-from tests.kgctl.pipelines.transforms.test_lag import Key, at
+from tests.kgctl.pipelines.transforms.test_lag import at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,6 +11,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines.catalog import Job, upstream
 from kgctl.pipelines.jobs.checkpoints import batch_id, claim, read_until
+from kgctl.pipelines.jobs.first_offsets import first_offsets
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.settings import RunSettings
@@ -49,9 +50,10 @@ class RunContext:
             for name, value in connector.session_conf(topics).items():
                 self.spark.conf.set(name, value)
         limit = settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_TRIGGER
+        first = first_offsets(settings.checkpoint_dir / job.name, topics[0], settings)
         options = {"maxOffsetsPerTrigger": str(limit)} | {
             **self.connection_options,
-            **connector.stream_options(settings, topics),
+            **connector.stream_options(settings, topics, first),
         }
         return self.spark.readStream.format(settings.source).options(**options).load()
 

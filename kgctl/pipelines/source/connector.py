@@ -31,8 +31,8 @@ def session_conf(topics: Sequence[str]) -> dict[str, str]:
     return {DEPRECATED_OFFSET_FETCHING: "true"} if INTERNAL_TOPICS.intersection(topics) else {}
 
 
-def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, str]:
-    """Options of readStream, for either source."""
+def stream_options(settings: RunSettings, topics: Sequence[str], first: str | None = None) -> dict[str, str]:
+    """Options of readStream, for either source. `first`: the offsets that `settings.since` stands for, as JSON."""
     options = {
         "kafka.bootstrap.servers": settings.bootstrap,
         "subscribe": ",".join(topics),
@@ -41,7 +41,9 @@ def stream_options(settings: RunSettings, topics: Sequence[str]) -> dict[str, st
     }
     if settings.source == "kafka":
         options |= FAST
-    if isinstance(settings.since, int):
+    if first is not None:
+        options["startingOffsets"] = first
+    elif isinstance(settings.since, int):
         options["startingTimestamp"] = str(settings.since)
         options["startingOffsetsByTimestampStrategy"] = "latest"
     else:

@@ -7,7 +7,9 @@ import re
 from xdist.scheduler import LoadFileScheduling
 
 # Tests that share a Spark session: another worker would start one of its own.
-SPARK = re.compile(r"tests/kgctl/pipelines/(test_run|jobs/|source/|spark/|tables/test_spark|transforms/)")
+SPARK = re.compile(
+    r"tests/kgctl/pipelines/(incidents|jobs|source|spark|tables/test_(spark|schema_versions)|transforms|views)\b"
+)
 # The last file should be a short one, so that no worker waits for another.
 LONG = (
     "tests/kgctl/pipelines/",

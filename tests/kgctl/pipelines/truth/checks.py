@@ -138,6 +138,37 @@ def check_rebalances(out: Path, traffic: Traffic, kind: str) -> None:
         assert row["duration_source"] == ("events" if kind == "kgctl" else "log")
 
 
+def check_commit_rates(out: Path, logs: Logs, step_ms: int) -> None:
+    """Every window that was over when the newest run asked, counted once; windows without commits have no row."""
+    until_ms = max(milliseconds(row["at"]) for row in rows(out, "health"))
+    wanted: dict[tuple[Place, int], list[int | None]] = defaultdict(list)
+    for key, second, offset in _history(logs):
+        begin_ms = round(second * 1000) // step_ms * step_ms
+        if begin_ms + step_ms <= until_ms:
+            wanted[key, begin_ms].append(offset)
+    found = of_users(rows(out, "f_commit"))
+    seen = {(place_of(row), milliseconds(row["w_start"])): row for row in found}
+    assert len(seen) == len(found)
+    assert seen.keys() == wanted.keys()
+    for window, offsets in wanted.items():
+        row, commits = seen[window], [offset for offset in offsets if offset is not None]
+        assert (row["commits"], row["deletions"]) == (len(commits), len(offsets) - len(commits)), row
+        assert (row["first"], row["last"]) == ((commits[0], commits[-1]) if commits else (None, None)), row
+
+
+def check_churn(out: Path, traffic: Traffic) -> None:
+    """Every member of the traffic has left."""
+    wanted = {(group, member) for group, _, members in traffic.rebalances for member in members}
+    sessions = of_users(rows(out, "f_session"))
+    assert {(row["group"], row["member_id"]) for row in sessions} == wanted
+    assert len(sessions) == len(wanted)
+    churn = of_users(rows(out, "f_churn"))
+    for group in {name for name, _ in wanted}:
+        members = sum(name == group for name, _ in wanted)
+        moves = [(row["joins"], row["leaves"]) for row in churn if row["group"] == group]
+        assert tuple(map(sum, zip(*moves, strict=True))) == (members, members), group
+
+
 _COMMIT = (
     *("group", "topic", "part", "committed", "leader_epoch", "metadata"),
     *("commit_ts", "expire_ts", "value_version", "tombstone", "log_ts"),

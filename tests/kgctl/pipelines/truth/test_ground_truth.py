@@ -20,7 +20,7 @@ from tests.kgctl.pipelines.truth.traffic import Traffic
 
 pytestmark = [pytest.mark.reference, pytest.mark.timeout(900)]
 
-JOBS = ("decode", "lag", "evaluate", "rebalances")
+JOBS = ("decode", "lag", "evaluate", "rebalances", "commit_rates", "churn")
 
 
 @dataclass
@@ -59,6 +59,8 @@ class World:
         checks.check_lag(self.out, self.logs)
         checks.check_health(self.out, self.logs)
         checks.check_rebalances(self.out, self.traffic, self.kind)
+        checks.check_commit_rates(self.out, self.logs, 1000)
+        checks.check_churn(self.out, self.traffic)
 
 
 @pytest.fixture(params=["kgctl", "kafka"])
@@ -107,9 +109,9 @@ def test_tables_equal_the_truth_after_following_through_restarts_of_the_broker(w
 
 def await_round(program: Program) -> None:
     """Wait until the batch jobs have worked on what was there before this call."""
-    done = sum(line["kind"] == "done" and line["job"] == "evaluate" for line in program.lines)
+    done = sum(line["kind"] == "done" and line["job"] == JOBS[-1] for line in program.lines)
     # The current round may have begun before.
     program.await_that(
-        lambda: sum(line["kind"] == "done" and line["job"] == "evaluate" for line in program.lines) >= done + 2,
+        lambda: sum(line["kind"] == "done" and line["job"] == JOBS[-1] for line in program.lines) >= done + 2,
         "no evaluation",
     )

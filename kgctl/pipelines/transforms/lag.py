@@ -15,7 +15,8 @@ def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> Dat
 
     `commits` and `log_ends` have their schemas; of a point that exists twice, the sampled one counts. `first_behind` has
     (topic, part, offset, behind_ts): when the first record at or after an offset was written. If it has no row for a
-    committed offset, `lag_ms` is null unless there is no lag. A rate is negative if an offset went back.
+    committed offset, `lag_ms` is null unless there is no lag. Rates are null if the group had no committed offset at the
+    point before, and negative if an offset went back.
     """
     before = Window.partitionBy(*KEY).orderBy("at")
     rows = _as_of(commits, _ends(log_ends))
@@ -26,9 +27,9 @@ def lag(commits: DataFrame, log_ends: DataFrame, first_behind: DataFrame) -> Dat
             "_log_end": f.lag("log_end").over(before),
         }
     )
-    rows = rows.withColumns(
-        {"consume_rate": _rate("committed", "_committed"), "produce_rate": _rate("log_end", "_log_end")}
-    )
+    produced = f.when(f.col("_committed").isNotNull(), _rate("log_end", "_log_end"))
+    rows = rows.withColumns({"consume_rate": _rate("committed", "_committed"), "produce_rate": produced})
+    rows = rows.where("committed is not null")
     looked_up = first_behind.groupBy("topic", "part", f.col("offset").alias("committed")).agg(
         f.min("behind_ts").alias("_behind_ts")
     )
@@ -58,7 +59,10 @@ def _ends(log_ends: DataFrame) -> DataFrame:
 
 
 def _as_of(commits: DataFrame, ends: DataFrame) -> DataFrame:
-    """(group, topic, part, at, committed, log_end). Spark has no as-of join, so points and commits are sorted together."""
+    """(group, topic, part, at, committed, log_end), `committed` null where there was none.
+
+    Spark has no as-of join, so points and commits are sorted together.
+    """
     nothing = f.lit(None).cast("bigint")
     events = commits.select(
         *KEY,
@@ -86,8 +90,7 @@ def _as_of(commits: DataFrame, ends: DataFrame) -> DataFrame:
         Window.partitionBy(*KEY).orderBy("at", "is_point", "log_offset").rowsBetween(Window.unboundedPreceding, 0)
     )
     rows = events.unionByName(points).withColumn("_last", f.last("commit", ignorenulls=True).over(until_now))
-    rows = rows.where("is_point").withColumn("committed", f.col("_last.committed"))
-    return rows.where("committed is not null").select(*KEY, "at", "committed", "log_end")
+    return rows.where("is_point").select(*KEY, "at", f.col("_last.committed").alias("committed"), "log_end")
 
 
 def _rate(now: str, before: str) -> Column:

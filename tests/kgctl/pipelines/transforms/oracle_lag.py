@@ -33,6 +33,7 @@ def expected(
             place = bisect_right([move[0] for move in moves], second)
             committed = moves[place - 1][1] if place else None
             if committed is None:
+                before = None
                 continue
             records = max(0, end - committed)
             since = behind.get((topic, part, committed))

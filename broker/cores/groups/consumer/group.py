@@ -24,6 +24,7 @@ from broker.cores.groups.records.consumer import (
     TargetEpochRecord,
     TargetRecord,
 )
+from broker.cores.groups.refusals import Refused
 from broker.protocol.errors import ErrorCode
 
 # The kinds of a group's timers. A key is (kind, group id, member id), for the look-up of regular expressions (kind, group id).
@@ -124,8 +125,15 @@ class ConsumerGroup(Group):
         return len(self.members)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member that has or had this instance id. As in Kafka, a member that joins again with another instance id keeps both, and
+        when it is gone, the former one cannot be used. Raises Refused.
+        """
         holder = None if instance_id is None else self.static_members.get(instance_id)
-        return None if holder is None else self.members[holder]
+        if holder is None:
+            return None
+        if holder not in self.members:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {holder} is not a member of group {self.group_id}.")
+        return self.members[holder]
 
     def target_of(self, member: ConsumerMember) -> Target:
         """The present target of a member; a static member that returns has that of its former id."""

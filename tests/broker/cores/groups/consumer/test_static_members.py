@@ -90,3 +90,19 @@ def test_a_refused_return_leaves_the_session_of_the_former_id_running(world: Wor
     assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     world.let_pass(45_000)
     assert list(found(world).members) == []
+
+
+@pytest.mark.parametrize("epoch", [0, -1, -2])
+def test_a_former_instance_id_of_a_member_that_is_gone_cannot_be_used(world: World, epoch: int) -> None:
+    """As in Kafka, which keeps both instance ids of a member that joins again with another one."""
+    other = Client(world, "b")
+    settle(static(world, "a1", "a"), other)
+    again = static(world, "a1", "z")
+    settle(again, other)
+    assert again.leave(-1).error_code == 0
+    refused = world.answer(beat("a2", epoch, instance_id="a"), V)
+    assert (refused.error_code, refused.error_message) == (
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        f"Member a1 is not a member of group {found(world).group_id}.",
+    )
+    assert world.answer(beat("a2", 0, instance_id="z"), V).error_code == 0

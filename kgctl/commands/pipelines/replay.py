@@ -38,6 +38,7 @@ from kgctl.commands.pipelines.replay_options import (
     parse_rate,
     parse_speed,
 )
+from kgctl.commands.pipelines.run_options import one_of
 from kgctl.commands.records.produce_options import Compression, CompressionKind
 from kgctl.commands.shared.arguments import Execute
 from kgctl.commands.shared.effects import check_change, decides_itself, shows
@@ -119,7 +120,7 @@ def replay(
     pace = parse_rate(rate), parse_speed(speed)
     if shift is not None and is_now:
         raise typer.BadParameter("Give one of them.", param_hint="'--shift-time', '--now'")
-    by_key = _one_of(partitions, ("same", "by-key"), "--partitions") == "by-key"
+    by_key = one_of(partitions, ("same", "by-key"), "--partitions") == "by-key"
     texts: dict[str, object] = {
         "keys": sorted(key or ()), "key_match": key_match, "from": since, "until": until, "shift": shift, "now": is_now,
         "by_key": by_key,
@@ -357,9 +358,3 @@ def _shift_ms(text: str | None) -> int:
         return duration_ms(text.removeprefix("+"))
     except BadValue as error:
         raise typer.BadParameter(str(error), param_hint="'--shift-time'") from None
-
-
-def _one_of(value: str, known: tuple[str, ...], option: str) -> str:
-    if value not in known:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
-    return value

@@ -5,18 +5,32 @@ from __future__ import annotations
 import difflib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from broker.secret_names import is_secret
 from kgctl.client.net.errors import BadValue, Precondition
+from kgctl.commands.pipelines.run_options import (
+    LOG_NAME,
+    Conf,
+    Follow,
+    JsonLines,
+    Master,
+    Once,
+    Source,
+    SourceOption,
+    Trigger,
+    above_zero,
+    check_once,
+    one_of,
+    settings_of,
+)
 from kgctl.commands.shared.effects import check_change, decides_itself
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.patterns import parsed
-from kgctl.commands.shared.settings import settings
-from kgctl.commands.shared.times import parse_datetime, parse_duration
+from kgctl.commands.shared.times import parse_duration
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.pipelines.catalog import JOBS, Job, in_order, writer_of
 from kgctl.pipelines.progress import Progress
@@ -25,13 +39,12 @@ from kgctl.pipelines.results.targets import FORMS, Target, parse_target, read_he
 from kgctl.pipelines.runner import RunFailed
 from kgctl.pipelines.runner import run as run_pipeline
 from kgctl.pipelines.schemas import TABLES
-from kgctl.pipelines.settings import SOURCES, RunSettings
+from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.formats import FORMATS, check_format, format_of, open_table
 from kgctl.pipelines.timings import timing_lines
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 
-LOG_NAME = "spark.log"
 LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
@@ -59,17 +72,10 @@ def run(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The folder for the tables; a later run adds to them.")
     ],
-    once: Annotated[bool, typer.Option("--once", help="Read up to the current end of the topics. [default]")] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Keep running until Ctrl-C.")] = False,
+    once: Once = False,
+    follow: Follow = False,
     report: Annotated[bool, typer.Option("--report", help="Write the report after the jobs.")] = False,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--source",
-            metavar="|".join(SOURCES),
-            help="kgctl: kgctl's own reader; kafka: Spark's connector, if its jars are installed.",
-        ),
-    ] = "kgctl",
+    source: Source = "kgctl",
     since: Annotated[
         str, typer.Option("--from", metavar="earliest|latest|TIME", help="Where the first run starts to read.")
     ] = "earliest",
@@ -92,9 +98,7 @@ def run(
             "--scan-every", metavar="SECONDS", help="With --follow: how often jobs that examine whole topics run."
         ),
     ] = 3600.0,
-    trigger: Annotated[
-        float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
-    ] = 10.0,
+    trigger: Trigger = 10.0,
     max_offsets: Annotated[
         int | None,
         typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
@@ -114,19 +118,12 @@ def run(
             "--checkpoint", metavar="DIR", help="The folder for Spark's checkpoints. [default: _checkpoints in --out]"
         ),
     ] = None,
-    master: Annotated[
-        str, typer.Option("--master", metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://URL.")
-    ] = "local[*]",
+    master: Master = "local[*]",
     remote: Annotated[
         str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server, sc://HOST:PORT.")
     ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.")
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable."),
-    ] = None,
+    conf: Conf = None,
+    option: SourceOption = None,
     quick: Annotated[
         bool,
         typer.Option(
@@ -158,7 +155,7 @@ def run(
         ),
     ] = None,
     timings: Annotated[bool, typer.Option("--timings", help="Show how long each phase took.")] = False,
-    json_lines: Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")] = False,
+    json_lines: JsonLines = False,
 ) -> None:
     """Run jobs one after another in one Spark session.
 
@@ -167,8 +164,7 @@ def run(
     A verdict is the health of a group: that of its worst partition. Topics and webhooks get it when it changes, and a fault
     again after --repeat. A Prometheus file has all groups after each evaluation.
     """
-    if once and follow:
-        raise typer.BadParameter("Give --once or --follow, not both.", param_hint="'--once', '--follow'")
+    check_once(once=once, follow=follow)
     if follow and report:
         raise typer.BadParameter(
             "A run with --follow does not end; use `kgctl pipeline report` instead.", param_hint="'--report'"
@@ -189,35 +185,33 @@ def run(
     changed = [target.where for target in targets if target.kind == "kafka"]
     if changed:
         check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
-    connection = settings(ctx).portable_connection()
-    run_settings = RunSettings(
-        table_format=format_name,
-        jobs=tuple(job.name for job in chosen),
-        bootstrap=",".join(map(str, connection.bootstrap)),
-        out=str(out.absolute()),
-        source=one_of(source, SOURCES, "--source"),
-        since=since_of(since),
+    common = settings_of(
+        ctx,
+        out,
+        source=source,
+        since=since,
         follow=follow,
-        trigger_s=above_zero(trigger, "--trigger"),
+        trigger=trigger,
+        max_offsets=max_offsets,
+        master=master,
+        conf=conf,
+        option=option,
+        quick=quick,
+    )
+    run_settings = replace(
+        common,
+        table_format=format_name,
+        jobs=tuple(names),
         step_s=above_zero(step, "--step"),
         topics=topics,
         scan_every_s=above_zero(scan_every, "--scan-every"),
-        max_offsets_per_trigger=max_offsets,
         checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
-        master=master,
         remote=remote,
-        conf=tuple(pair(text, "--conf") for text in conf or ()),
-        source_options=tuple(map(source_option, option or ())),
-        quick=quick,
         report=report,
-        timeout_s=connection.timeout,
-        log_file=str(out.absolute() / LOG_NAME),
-        read_only=settings(ctx).target().is_read_only,
         sinks=tuple(f"{target.kind}:{target.where}" for target in targets),
         webhook_headers=_headers(webhook_headers, targets),
         repeat_s=parse_duration(repeat, "--repeat") / 1000,
         fail_on=limit,
-        connection_properties=tuple(pair for pair in connection.properties if pair[0] != "bootstrap.servers"),
     )
     finish(run_settings, json_lines, timings)
 
@@ -304,38 +298,3 @@ def _judges(limit: str | None = None) -> str:
     return " or ".join(
         name for name, tables in tables_of.items() if tables and (limit is None or limit in statuses_of(tables))
     )
-
-
-def one_of(value: str, known: tuple[str, ...], option: str) -> str:
-    if value not in known:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=f"'{option}'")
-    return value
-
-
-def since_of(text: str) -> str | int:
-    if text in ("earliest", "latest"):
-        return text
-    return parse_datetime(text, "--from")
-
-
-def above_zero(value: float, option: str) -> float:
-    if not 0 < value <= 86400 * 365:
-        raise typer.BadParameter(f"{value:g} is not a number of seconds above 0.", param_hint=f"'{option}'")
-    return value
-
-
-def pair(text: str, flag: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
-    return key, value
-
-
-def source_option(text: str) -> tuple[str, str]:
-    name, value = pair(text, "--option")
-    if is_secret(name.removeprefix("kafka.")):
-        raise typer.BadParameter(
-            f"{name} is a secret, and other users can read command lines: use --context or --command-config.",
-            param_hint="'--option'",
-        )
-    return name, value

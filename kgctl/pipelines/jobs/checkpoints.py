@@ -13,6 +13,7 @@ from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import Job, upstream
 from kgctl.pipelines.jobs.checkpoint_files import OTHER_OUT, DamagedCheckpoint, last_planned, verify
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.tables.durable import make_folder, write_durably
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.replacing import replace_file
 
@@ -36,9 +37,9 @@ def claim(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
     if known is not None:
         return known
     name = f"{job.name}-{uuid.uuid4().hex[:8]}"
-    checkpoint.mkdir(parents=True, exist_ok=True)
+    make_folder(checkpoint)
     owner = {"name": name, "cluster_id": cluster_id, "source": settings.source, "out": settings.out}
-    replace_file(checkpoint / OWNER, json.dumps(owner).encode(), sync=True)
+    write_durably(checkpoint / OWNER, json.dumps(owner).encode())
     return name
 
 

@@ -16,7 +16,7 @@ from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.log_ends import LogEnds
 from kgctl.pipelines.source.options import SPARK_CLIENT_ID, AtTimestamp, Selection
 from kgctl.pipelines.source.ranges import to_json
-from kgctl.pipelines.tables.replacing import replace_file
+from kgctl.pipelines.tables.durable import make_folder, write_durably
 
 FIRST = "kgctl-first-offsets.json"
 
@@ -33,8 +33,8 @@ def first_offsets(checkpoint: Path, topic: str, settings: RunSettings) -> str | 
         # A checkpoint of an older kgctl.
         if is_claimed(checkpoint):
             return None
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(_ask(topic, settings)).encode(), sync=True)
+        make_folder(checkpoint)
+        write_durably(path, json.dumps(_ask(topic, settings)).encode())
     found = path.read_text()
     try:
         json.loads(found)[topic]

@@ -53,11 +53,15 @@ def sync_tree(root: Path, files: Iterable[str]) -> None:
 def write_durably(path: Path, content: bytes) -> None:
     """Replace the file in one step, also if the power is cut. The draft has the suffix .new."""
     draft = path.with_suffix(".new")
-    with open(draft, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
+    try:
+        with open(draft, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
     sync(path.parent)
 
 

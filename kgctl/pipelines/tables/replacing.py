@@ -6,15 +6,11 @@ import os
 from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes, *, sync: bool = False) -> None:
-    """Readers see the old content or the new, never a part. Without `sync` it may be the old again after a power cut."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Readers see the old content or the new, never a part. After a power cut it may be the old again."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
+        draft.write_bytes(content)
         os.replace(draft, path)
     except OSError:
         draft.unlink(missing_ok=True)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow.parquet
 
+from kgctl.client.admin.offsets import commit
+from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.commandline import Kgctl
 
@@ -27,6 +29,14 @@ def run(
         timeout=280,
         env=env,
     )
+
+
+def add_commits(kgctl: Kgctl, offsets: range) -> None:
+    """Group `readers` commits each of the offsets for partition 0 of topic `orders`."""
+    partition = TopicPartition("orders", 0)
+    with kgctl.admin() as admin:
+        for offset in offsets:
+            assert admin.run(commit(admin.cluster, "readers", {partition: offset})) == {partition: None}
 
 
 def rows(out: Path, table: str) -> list[dict[str, Any]]:

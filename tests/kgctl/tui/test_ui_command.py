@@ -35,17 +35,17 @@ def group(cluster: Cluster) -> str:
 
 
 def test_one_frame_is_text_of_the_requested_size(cluster: Cluster, group: str) -> None:
-    command = [sys.executable, "-m", "kgctl", "ui", "--bootstrap", cluster.bootstrap_servers, "--once"]
+    command = [sys.executable, "-m", "kgctl", "ui", group, "--bootstrap", cluster.bootstrap_servers, "--once"]
     known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
     done = subprocess.run(
-        [*command, "--size", "100x500"], capture_output=True, text=True, timeout=60, cwd=ROOT, env=known, check=False
+        [*command, "--size", "100x50"], capture_output=True, text=True, timeout=60, cwd=ROOT, env=known, check=False
     )
     lines = done.stdout.splitlines()
-    assert (done.returncode, done.stderr, len(lines)) == (0, "", 500)
+    assert (done.returncode, done.stderr, len(lines)) == (0, "", 50)
     assert max(map(len, lines)) <= 100
     assert "\x1b" not in done.stdout
-    row = next(line for line in lines if f" {group} " in line)
-    assert "Empty" in row
+    assert group in done.stdout
+    assert "Empty" in done.stdout
 
 
 def test_one_frame_as_svg(cluster: Cluster, group: str, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_no_other_command_loads_textual(our_cluster: Cluster) -> None:
 
 def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, group: str, tmp_path: Path) -> None:
     path = tmp_path / "incident"
-    options = ("--once", "--size", "100x500")
+    options = (group, "--once", "--size", "100x50")
     done = ui(cluster.bootstrap_servers, *options, "--snapshots", 2, "--interval", 0.2, "--record", path)
     assert (done.exit_code, done.stderr) == (0, "")
     again = ui("127.0.0.1:1", *options, "--replay", path, "--at", "+1h")
@@ -199,7 +199,8 @@ def test_a_frame_is_recorded_and_replayed_without_a_cluster(cluster: Cluster, gr
     again = ui("127.0.0.1:1", *options, "--replay", path)
     assert (again.exit_code, again.stderr) == (0, "")
     assert "REPLAY" in again.stdout.splitlines()[0]
-    assert f" {group} " in again.stdout
+    assert group in again.stdout
+    assert "Empty" in again.stdout
     refused = ui(cluster.bootstrap_servers, *options, "--record", path)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "it exists; choose another name or pass --force" in refused.stderr

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.local import LocalBroker
-from kgctl.client.admin.offsets import commit
 from kgctl.pipelines import views
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
@@ -19,6 +18,7 @@ from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.formats import DELTA, ICEBERG, set_format
 from kgctl.pipelines.views.query import run_query
 from tests.harness.commandline import Kgctl, fill
+from tests.kgctl.pipelines.runs import add_commits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,14 +32,8 @@ def kgctl() -> Iterator[Kgctl]:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("topics", "create", "orders").exit_code == 0
         fill(kgctl, "orders", [100])
-        add_commits(kgctl, 1)
+        add_commits(kgctl, range(1, COMMITS + 1))
         yield kgctl
-
-
-def add_commits(kgctl: Kgctl, first: int) -> None:
-    with kgctl.admin() as admin:
-        for offset in range(first, first + COMMITS):
-            assert admin.run(commit(admin.cluster, "readers", {("orders", 0): offset})) == {("orders", 0): None}
 
 
 @pytest.mark.cluster
@@ -58,7 +52,7 @@ def test_jobs_write_and_continue_tables_of_each_format(
     run_jobs(run)
     before = run_query(out, sql)[0]
     assert before.n == before.once >= COMMITS
-    add_commits(kgctl, before.last + 1)
+    add_commits(kgctl, range(before.last + 1, before.last + COMMITS + 1))
     run_jobs(run)
     after = run_query(out, sql)[0]
     assert (after.n, after.once, after.last) == (before.n + COMMITS, before.n + COMMITS, before.last + COMMITS)

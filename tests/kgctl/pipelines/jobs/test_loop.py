@@ -12,7 +12,6 @@ import pytest
 
 from broker.local import LocalBroker
 from broker.protocol.offsets_topic import partition_for
-from kgctl.client.admin.offsets import commit
 from kgctl.pipelines.jobs import loop
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import is_echo, run_jobs
@@ -23,7 +22,7 @@ from kgctl.pipelines.spark.failures import Interrupted
 from kgctl.pipelines.tables import merge_plans
 from kgctl.pipelines.tables.manifest import TableFolder
 from tests.harness.commandline import Kgctl, fill
-from tests.kgctl.pipelines.runs import rows
+from tests.kgctl.pipelines.runs import add_commits, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,9 +38,7 @@ def kgctl() -> Iterator[Kgctl]:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("topics", "create", "orders").exit_code == 0
         fill(kgctl, "orders", [100])
-        with kgctl.admin() as admin:
-            for offset in range(1, COMMITS + 1):
-                assert admin.run(commit(admin.cluster, "readers", {("orders", 0): offset})) == {("orders", 0): None}
+        add_commits(kgctl, range(1, COMMITS + 1))
         yield kgctl
 
 

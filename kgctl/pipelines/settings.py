@@ -17,6 +17,7 @@ SOURCES = ("kgctl", "kafka")
 class RunSettings:
     """`since` is earliest, latest or a time in ms since 1970; `trigger_s`, `step_s` and `scan_every_s` are in seconds.
 
+    `max_outage_s`: how long a run that follows waits for a cluster that does not answer.
     `topics` is a regular expression for whole names of topics, for the jobs about topics; None leaves the choice to the job.
     Without jobs, `archived` are the topics to archive; with `archives_all`, those that exist; up to `until_ms` since 1970.
     `connection_properties` are those that `bootstrap` leaves out, secrets included. `read_only`: commit no positions.
@@ -31,6 +32,7 @@ class RunSettings:
     since: str | int = "earliest"
     follow: bool = False
     trigger_s: float = 10.0
+    max_outage_s: float = 900.0
     step_s: float = 60.0
     topics: str | None = None
     scan_every_s: float = 3600.0

@@ -99,6 +99,10 @@ def run(
         ),
     ] = 3600.0,
     trigger: Trigger = 10.0,
+    max_outage: Annotated[
+        str,
+        typer.Option("--max-outage", metavar="DURATION", help="With --follow: how long the cluster may be away."),
+    ] = "15m",
     max_offsets: Annotated[
         int | None,
         typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
@@ -202,6 +206,7 @@ def run(
         common,
         table_format=format_name,
         jobs=tuple(names),
+        max_outage_s=parse_duration(max_outage, "--max-outage") / 1000,
         step_s=above_zero(step, "--step"),
         topics=topics,
         scan_every_s=above_zero(scan_every, "--scan-every"),

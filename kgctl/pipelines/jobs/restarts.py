@@ -12,9 +12,8 @@ from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, StateUnreadable, WorkerDidNotStart, reason_of
 
-# From the first failure in a row: a machine that is too busy for longer, or a cluster that is away for longer.
+# From the first failure in a row: how long the machine may be too busy. `--max-outage` says it of the cluster.
 WORKER_PATIENCE_S = 900.0
-OUTAGE_PATIENCE_S = 900.0
 _PAUSE_S = 2.0
 _UNREACHABLE = ("UNREACHABLE", "TIMED_OUT", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER")
 
@@ -69,7 +68,8 @@ class Restarts:
         if isinstance(reason, WorkerDidNotStart):
             return WORKER_PATIENCE_S
         is_outage = reason.name in _UNREACHABLE and not reason.is_final
-        return OUTAGE_PATIENCE_S if is_outage and self._run.settings.follow else -1.0
+        settings = self._run.settings
+        return settings.max_outage_s if is_outage and settings.follow else -1.0
 
 
 def until_it_ends(restarts: Restarts, work: Callable[[], int]) -> int:

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 RESTARTS, PARTITIONS = 3, 4
 # A task waits a minute for an absent broker, and by default Spark tries each task four times.
-FOLLOWING = ("decode", "--follow", "--trigger", "0.5", "--conf", "spark.task.maxFailures=1")
+FOLLOWING = ("decode", "--follow", "--trigger", "0.5", "--conf", "spark.task.maxFailures=1", "--max-outage", "1s")
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def test_restarts_of_the_broker_and_its_absence_lose_and_double_nothing(
     (failed,) = [line for line in program.lines if line["kind"] == "failed"]
     assert code == failed["exit_code"] == 7, program.stderr_tail()
     assert "refused" in failed["text"], failed
+    assert any("job decode starts again: " in line.get("text", "") for line in program.lines)
     assert "\n" not in failed["text"]
     assert program.stderr_tail().splitlines()[-1].startswith("Error: job decode failed: ")
     run_to_the_end(cluster, where, out, "decode", "--once")

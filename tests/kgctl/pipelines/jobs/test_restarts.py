@@ -12,7 +12,7 @@ from kgctl.client.net.errors import AuthenticationFailed, KgctlError, Unreachabl
 from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.jobs import restarts
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.jobs.restarts import OUTAGE_PATIENCE_S, WORKER_PATIENCE_S, Restarts, until_it_ends
+from kgctl.pipelines.jobs.restarts import WORKER_PATIENCE_S, Restarts, until_it_ends
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, WorkerDidNotStart
@@ -34,7 +34,7 @@ class Run:
     def __init__(self, out: Path, *, follow: bool = False) -> None:
         self.notes: list[str] = []
         self.now = 0.0
-        settings = RunSettings(("decode",), "a:1", str(out), follow=follow)
+        settings = RunSettings(("decode",), "a:1", str(out), follow=follow, max_outage_s=60)
         emit = cast(Any, lambda progress: self.notes.append(progress.text))
         self.context = RunContext(cast(Any, None), settings, frozenset(), "c", emit, threading.Event())
         self.restarts = Restarts(self.context, "decode", lambda: self.now)
@@ -72,8 +72,8 @@ def test_a_cluster_that_is_away_ends_a_run_unless_it_follows(tmp_path: Path) -> 
     assert exit_code_of(failure) == 7
     following = Run(tmp_path, follow=True)
     assert following.fails(AWAY, 0) is None
-    assert following.fails(Unreachable("b:1: away"), OUTAGE_PATIENCE_S) is None
-    assert following.fails(AWAY, OUTAGE_PATIENCE_S + 1) is not None
+    assert following.fails(Unreachable("b:1: away"), 60) is None
+    assert following.fails(AWAY, 61) is not None
 
 
 @pytest.mark.parametrize("error", [AuthenticationFailed("no"), DataLoss("gone"), RuntimeError("x"), KgctlError("y")])

@@ -1,4 +1,4 @@
-"""`kgctl pipeline maintain`: drops old days and merges small files."""
+"""`kgctl pipeline maintain`: drops old days of tables, and merges small files of tables and of archives."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_duration
 from kgctl.model.changes import DONE, PLANNED
 from kgctl.model.pipelines import MaintenanceRow
+from kgctl.pipelines.archive import maintenance as archives
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.tables import maintenance
 from kgctl.pipelines.tables.retention import Keep
 
 EPILOG = (
-    "Exit codes: those of kgctl; 5 there are no tables, 6 a run is writing to the folder, or a program reads a table for more "
+    "Exit codes: those of kgctl; 5 there are no tables and no archive, 6 a run is writing to the folder, or a program reads a table for more "
     "than 30 seconds.\n\n"
     + examples(
         "kgctl pipeline maintain --out facts --merge",
+        "kgctl pipeline maintain --out archive --merge --execute",
         "kgctl pipeline maintain --out facts --keep 90d --keep f_lag=30d --execute",
         "kgctl pipeline maintain --out facts --keep 30d --keep health=all --execute",
     )
@@ -37,7 +39,9 @@ _DAY_MS, _ALL = 86_400_000, "all"
 @local
 def maintain(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run, or an archive.")
+    ],
     merge: Annotated[
         bool, typer.Option("--merge", help="Merge small files: up to 256 MiB of a day become one.")
     ] = False,
@@ -52,17 +56,26 @@ def maintain(
     ] = None,
     execute: Execute = False,
 ) -> None:
-    """Drop old days of the tables and merge their small files.
+    """Drop old days of tables, and merge small files.
 
-    Readers of the folder see each day before or after. No batch that was ever committed can be written again. A run cannot
-    use the folder at the same time; a run with --follow merges small files itself.
+    An archive keeps all of its records; only its small files are merged. Readers of the folder see each day before or after. No
+    batch that was ever committed can be written again. A run cannot use the folder at the same time; a run with --follow merges small files itself.
     """
     if not (merge or keep):
         raise typer.BadParameter("Give at least one of them.", ctx=ctx, param_hint="'--merge', '--keep'")
     days = _keep(keep or [])
-    if not maintenance.has_tables(out):
-        raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
-    steps = (maintenance.maintain if execute else maintenance.plan)(out, keep=days, merges=merge)
+    has_archive, has_tables = archives.is_archive(out), maintenance.has_tables(out)
+    if not (has_archive or has_tables):
+        raise NotFound(
+            f"{out} holds no tables and no archive; `kgctl pipeline run --out {out}` and `kgctl pipeline archive` write them"
+        )
+    if keep and not has_tables:
+        archives.refuse_retention()
+    steps = []
+    if has_tables:
+        steps += (maintenance.maintain if execute else maintenance.plan)(out, keep=days, merges=merge)
+    if has_archive and merge:
+        steps += (archives.maintain if execute else archives.plan)(out)
     rows = [
         MaintenanceRow(
             table=step.table,

@@ -54,7 +54,7 @@ from kgctl.model.changes import DONE, FAILED
 from kgctl.model.items import StoredTopic
 from kgctl.model.pipelines import ReplayRow
 from kgctl.pipelines.archive.layout import TopicFacts
-from kgctl.pipelines.archive.manifest import Archive, read_archive
+from kgctl.pipelines.archive.manifest import Archive, kept_in_place, read_archive
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.replay.log import FOLDER, keep_settings, kept_settings
 from kgctl.pipelines.replay.plan import plan_rows
@@ -125,6 +125,7 @@ def replay(
         "keys": sorted(key or ()), "key_match": key_match, "from": since, "until": until, "shift": shift, "now": is_now,
         "by_key": by_key,
     }  # fmt: skip
+    ctx.with_resource(kept_in_place(folder))
     archive = read_archive(folder)
     targets = _targets(archive, to, topic or [], all_topics)
     if execute:

@@ -56,9 +56,11 @@ def verify(
     Records that the cluster has deleted or compacted away since are information, not faults.
     """
     check_installed(("pyarrow", "numpy"))
+    from kgctl.pipelines.archive.manifest import kept_in_place
     from kgctl.pipelines.archive.verifying import verify as verify_archive
 
     connection = None if against is None else _connection(against, settings(ctx).timeout)
+    ctx.with_resource(kept_in_place(folder))
     verified = verify_archive(folder, accepts_holes=accept_holes)
     findings = list(verified.findings)
     if connection is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,10 @@ import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.layout import ArchivedFile, folder_of
+from kgctl.pipelines.archive.layout import ArchivedFile, day_of, folder_of
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.source.record_columns import RAW_SCHEMA_WITH_HEADERS
+from kgctl.pipelines.tables.errors import Damaged
 
 # In the order of a person's interest; timestamps are whole milliseconds.
 FILE_SCHEMA = pa.schema(
@@ -49,6 +50,22 @@ def write_files(batches: Iterable[pa.RecordBatch], staging: Path) -> list[Archiv
         raise
 
 
+def merge_files(archive: Archive, files: Sequence[ArchivedFile], staging: Path) -> ArchivedFile:
+    """Write the records of files of one partition and day, in the order of their first offsets, to one file."""
+    first = files[0]
+    merged = _File(staging, first.topic, first.partition, day_of(first.min_timestamp_ms))
+    try:
+        for some in _overlapping(files):
+            for batch in _merged([archive.path_of(file) for file in some]):
+                merged.add(batch)
+                if merged.held_bytes >= _ROW_GROUP_BYTES:
+                    merged.flush()
+        return merged.close()
+    except BaseException:
+        merged.abort()
+        raise
+
+
 def read_records(
     archive: Archive, partition: TopicPartition, start: int | None = None, end: int | None = None
 ) -> Iterator[pa.RecordBatch]:
@@ -66,6 +83,18 @@ def read_records(
             wanted = _between(batch, start, end)
             if wanted.num_rows:
                 yield wanted
+
+
+def check_content(archive: Archive, file: ArchivedFile) -> None:
+    """Raises Damaged if the file is missing, or is not what was committed."""
+    path = archive.path_of(file)
+    try:
+        with path.open("rb") as opened:
+            checksum = hashlib.file_digest(opened, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise Damaged(f"{path}: the file is missing") from None
+    if checksum != file.sha256:
+        raise Damaged(f"{path}: the checksum is not that of the manifest; `kgctl pipeline verify` checks all files")
 
 
 def timestamps_ms(batch: pa.RecordBatch) -> np.ndarray:

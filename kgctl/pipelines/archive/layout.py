@@ -1,8 +1,9 @@
 """What an archive holds, as values, and where it is on disk. Imports neither Spark nor pyarrow.
 
 DIR/records/topic=T/date=D/<batch>-<n>.parquet  the records; a file holds records of one partition, in offset order.
-                                                D is the UTC day of their timestamps
+                                                D is the UTC day of their timestamps. merged-<n>-<n>.parquet: of several commits
 DIR/records/_manifest/<batch>.json              a commit: files, offset ranges that were read, holes, facts of the topics
+DIR/records/_manifest/.fold.json                commits since the newest merge and before, several joined into one
 DIR/groups.json                                 the newest snapshot of committed offsets
 DIR/_staging                                    files being written, and the lock of the run that writes
 
@@ -20,7 +21,8 @@ from typing import Any, Self
 
 from kgctl.model.topic_partition import TopicPartition
 
-FORMAT = 1
+# 2: a commit may stand for several that were joined.
+FORMAT = 2
 # The name of the work, in progress and errors.
 JOB = "archive"
 RECORDS, GROUPS_FILE = "records", "groups.json"
@@ -140,8 +142,12 @@ class Addition:
         """Ranges and holes, which together continue each partition without a break."""
         return tuple(sorted((*self.ranges, *self.holes), key=lambda one: (one.topic, one.partition, one.start)))
 
+    @property
+    def records(self) -> int:
+        return sum(one.records for one in self.ranges)
+
     def to_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": 1, **asdict(self)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from kgctl.client.net.errors import NotFound, Precondition
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.layout import (
+    FORMAT,
     RECORDS,
     Addition,
     ArchivedFile,
@@ -26,6 +28,8 @@ from kgctl.pipelines.archive.layout import (
     records_folder,
 )
 from kgctl.pipelines.tables.manifest import Batch, Damaged, StagedFile, TableFolder, Writer
+from kgctl.pipelines.tables.rewriting import Rewrite
+from kgctl.pipelines.tables.state import Fold
 
 _BATCH_ID = re.compile(r"batch-(\d{8,})")
 
@@ -36,11 +40,15 @@ class NotContiguous(Precondition):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit. `number` counts from 0 without gaps; `committed_ms` is since 1970."""
+    """One commit, or several that were joined. `committed_ms`, of the last, is since 1970.
+
+    Numbers count from 0 without gaps; `first` is that of the first commit, and `number` that of the last.
+    """
 
     number: int
     committed_ms: int
     addition: Addition
+    first: int
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,15 @@ class Archive:
 
     folder: Path
     commits: tuple[Commit, ...]
-    # Where a file is while its commit is not finished.
+    # Where a file is while its commit or a merge is not finished.
     _staged: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+    # Files that a merge has replaced, and that are there until it is finished.
+    leaving: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+
+    @property
+    def next_number(self) -> int:
+        """Of the next commit."""
+        return self.commits[-1].number + 1 if self.commits else 0
 
     @property
     def cluster_id(self) -> str:
@@ -147,8 +162,8 @@ def read_archive(folder: Path) -> Archive:
 class ArchiveWriter:
     """Adds to a locked archive; see `writing`. `archive` is what is committed so far."""
 
-    def __init__(self, archive: Archive, writer: Writer) -> None:
-        self.archive = archive
+    def __init__(self, archive: Archive, table: TableFolder, writer: Writer) -> None:
+        self.archive, self.table = archive, table
         self._writer = writer
 
     def commit(
@@ -159,8 +174,7 @@ class ArchiveWriter:
         `write` gets an existing folder and returns the files, with paths relative to it. What it wrote and did not return
         is deleted. Raises NotContiguous, and what `write` and `complete` raise; then nothing is committed.
         """
-        number = len(self.archive.commits)
-        batch_id = _batch_id(number)
+        batch_id = _batch_id(self.archive.next_number)
         staging = self._writer.stage(batch_id)
         staging.mkdir()
         try:
@@ -175,12 +189,32 @@ class ArchiveWriter:
         self.archive = _read(self.archive.folder, self.archive)
         return self.archive.commits[-1].addition
 
+    def rewrite(self, rewrite: Rewrite, wait_s: float) -> None:
+        """Replace commits and files by others that hold the same. Raises Busy if readers need the files."""
+        try:
+            self._writer.rewrite(rewrite, wait_s)
+        finally:
+            self.archive = _read(self.archive.folder)
+
 
 @contextmanager
 def writing(folder: Path) -> Iterator[ArchiveWriter]:
     """Lock the archive, which need not exist, and finish what an earlier writer left. Raises Busy, Damaged."""
-    with TableFolder(records_folder(folder)).writing() as writer:
-        yield ArchiveWriter(_read(folder), writer)
+    table = TableFolder(records_folder(folder))
+    with table.writing() as writer:
+        yield ArchiveWriter(_read(folder), table, writer)
+
+
+@contextmanager
+def kept_in_place(folder: Path) -> Iterator[None]:
+    """Keep the files of an archive where they are while they are read: merges wait, commits do not."""
+    with TableFolder(records_folder(folder)).reading():
+        yield
+
+
+def commit_facts(addition: Addition, first: int) -> dict[str, Any]:
+    """What the manifest of joined commits says; `first` is the number of the first."""
+    return {**addition.to_json(), "format": FORMAT, "first": first}
 
 
 def check_next(archive: Archive, addition: Addition) -> None:
@@ -206,30 +240,40 @@ def check_next(archive: Archive, addition: Addition) -> None:
 def read_undamaged(folder: Path) -> tuple[Archive, list[Damaged]]:
     """The commits that can be read, and what is wrong with the others."""
     table = TableFolder(records_folder(folder))
-    batches: list[Batch] = []
     damaged = []
-    for name in sorted(table.loose()):
+    names = table.loose()
+    try:
+        fold = table.fold()
+    except Damaged as error:
+        damaged.append(error)
+        fold = Fold()
+    batches = list(fold.batches)
+    for name in sorted(names):
+        if name in fold:
+            continue
         try:
             batch = table.batch(name)
         except Damaged as error:
             damaged.append(error)
         else:
             batches += [] if batch is None else [batch]
-    return _archive(folder, table, batches, damaged=damaged), damaged
+    return _archive(folder, table, fold, batches, damaged=damaged), damaged
 
 
 def _read(folder: Path, known: Archive | None = None) -> Archive:
     """All commits; those that are `known` are not read again. Raises Damaged."""
     table = TableFolder(records_folder(folder))
     if known is None:
-        return _archive(folder, table, table.state().batches)
-    following = table.batch(_batch_id(len(known.commits)))
-    return _archive(folder, table, [] if following is None else [following], known.commits)
+        state = table.state()
+        return _archive(folder, table, state.fold, state.batches)
+    following = table.batch(_batch_id(known.next_number))
+    return _archive(folder, table, table.fold(), [] if following is None else [following], known.commits)
 
 
 def _archive(
     folder: Path,
     table: TableFolder,
+    fold: Fold,
     batches: Iterable[Batch],
     before: Sequence[Commit] = (),
     damaged: list[Damaged] | None = None,
@@ -244,23 +288,36 @@ def _archive(
             if damaged is None:
                 raise
             damaged.append(error)
-        staged |= {f"{RECORDS}/{file.path}": table.staging / batch.staging / file.staged for file in batch.files}
-    return Archive(folder, tuple(sorted(commits, key=lambda commit: commit.number)), staged)
+        loose = None if batch.id in fold else batch
+        for file in batch.files:
+            place = table.staged(fold, file, loose)
+            if place is not None:
+                staged[f"{RECORDS}/{file.path}"] = place
+    is_pending = fold.rewrite is not None and (table.rewrites / fold.rewrite).exists()
+    leaving = frozenset(f"{RECORDS}/{path}" for path in fold.replaced) if is_pending else frozenset[str]()
+    return Archive(folder, tuple(sorted(commits, key=lambda commit: commit.number)), staged, leaving)
 
 
 def _batch_id(number: int) -> str:
     return f"batch-{number:08d}"
 
 
+def commit_number(batch_id: str) -> int:
+    """Raises ValueError."""
+    number = _BATCH_ID.fullmatch(batch_id)
+    if number is None:
+        raise ValueError("its name is not one of an archive")
+    return int(number[1])
+
+
 def _commit(table: TableFolder, batch: Batch) -> Commit:
-    number = _BATCH_ID.fullmatch(batch.id)
     try:
-        if number is None:
-            raise ValueError("its name is not one of an archive")
+        number = commit_number(batch.id)
         addition = Addition.from_json(batch.facts)
+        first = int(batch.facts.get("first", number))
         places = {file.staged: file.path for file in batch.files}
         files = tuple(replace(file, path=f"{RECORDS}/{places[file.path]}") for file in addition.files)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
         raise Damaged(f"{table.manifests / batch.id}.json: the manifest is damaged ({reason})") from error
-    return Commit(int(number[1]), batch.committed_ms, replace(addition, files=files))
+    return Commit(number, batch.committed_ms, replace(addition, files=files), first)

@@ -17,6 +17,7 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.cluster import ArchivedCluster
 from kgctl.pipelines.archive.groups import read_groups, write_groups
+from kgctl.pipelines.archive.join_plans import many_alike
 from kgctl.pipelines.archive.layout import (
     JOB,
     Addition,
@@ -42,6 +43,7 @@ from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed
+from kgctl.pipelines.tables.errors import Busy, Damaged
 
 READ_COMMITTED = "read_committed"
 DEFAULT_OFFSETS_PER_STEP = 2_000_000
@@ -49,6 +51,8 @@ DEFAULT_OFFSETS_PER_STEP = 2_000_000
 _MAX_OVERTAKEN = 10
 # How often --follow takes a snapshot of committed offsets.
 _GROUPS_EVERY_S = 30.0
+# How long a merge waits for processes that read the archive.
+_JOIN_WAIT_S = 1.0
 
 Emit = Callable[[Progress], None]
 # Reads ranges into files in a folder. A session starts when a reader is first asked for.
@@ -128,6 +132,7 @@ class Archiving:
         self._epochs: Offsets = {}
         self._records = 0
         self._overtaken = 0
+        self._joins = True
 
     def run(self) -> None:
         self._emit(Progress("job", job=JOB))
@@ -135,6 +140,7 @@ class Archiving:
             self._check_stop()
             if self._step():
                 continue
+            self._join_commits()
             if not self._settings.follow:
                 break
             self._stop.wait(self._settings.trigger_s)
@@ -173,6 +179,22 @@ class Archiving:
                 write_groups(self._settings.out_dir, self._groups)
             self._groups = None
         return False
+
+    def _join_commits(self) -> None:
+        """Join the smallest commits, if there are many. That it fails is no reason to end a run."""
+        if not self._joins:
+            return
+        from kgctl.pipelines.archive.joining import join_all
+
+        try:
+            for _ in join_all(self._writer, many_alike, _JOIN_WAIT_S):
+                self._check_stop()
+        except Busy:
+            # Another process reads the archive: the next time will do.
+            pass
+        except (Damaged, OSError) as error:
+            self._joins = False
+            self._emit(Progress("note", f"small files are not merged: {error}", job=JOB))
 
     def _names(self) -> Sequence[str]:
         return self._cluster.all_topics() if self._settings.archives_all else self._settings.archived
@@ -257,7 +279,7 @@ class Archiving:
                 records_per_s=round(rate, 1),
                 behind=behind,
                 eta_s=behind / rate if rate else None,
-                batch=len(self._writer.archive.commits) - 1,
+                batch=self._writer.archive.next_number - 1,
             )
         )
 

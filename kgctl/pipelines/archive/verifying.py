@@ -89,8 +89,8 @@ def finding(
 def _manifests(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[ArchiveFindingRow]:
     for error in damaged:
         yield finding(MANIFEST, str(error))
-    numbers = [commit.number for commit in archive.commits]
-    missing = sorted(set(range(max(numbers, default=-1) + 1)) - set(numbers))
+    known_numbers = {number for commit in archive.commits for number in range(commit.first, commit.number + 1)}
+    missing = sorted(set(range(archive.next_number)) - known_numbers)
     if missing and not damaged:
         yield finding(MANIFEST, f"commits are missing: {', '.join(map(str, missing))}")
     for commit in archive.commits[1:]:
@@ -214,7 +214,9 @@ def _contents(commit: Commit, checked: Mapping[ArchivedFile, _Checked]) -> Itera
     faulty = {partition_of(file) for file, one in checked.items() if one.findings}
     for file, one in checked.items():
         by_partition.setdefault(partition_of(file), []).append(one.offsets)
-    ranges = {partition_of(one): one for one in commit.addition.ranges}
+    ranges: dict[TopicPartition, list[ReadRange]] = {}
+    for range_ in commit.addition.ranges:
+        ranges.setdefault(partition_of(range_), []).append(range_)
     for partition, parts in sorted(by_partition.items()):
         offsets = np.concatenate(parts)
         found, counts = np.unique(offsets, return_counts=True)
@@ -223,24 +225,27 @@ def _contents(commit: Commit, checked: Mapping[ArchivedFile, _Checked]) -> Itera
             yield finding(OVERLAP, detail, partition, offset, offset + 1)
         if partition not in ranges:
             yield finding(CONTENT, f"commit {commit.number} has files but no range of this partition", partition)
-    for partition, range_ in sorted(ranges.items()):
+    for partition, some in sorted(ranges.items()):
         offsets = np.concatenate(by_partition.get(partition, [np.empty(0, np.int64)]))
-        outside = offsets[(offsets < range_.start) | (offsets >= range_.end)]
-        where = partition, range_.start, range_.end
-        if len(outside):
-            yield finding(CONTENT, f"commit {commit.number} holds {len(outside)} records outside of the range", *where)
-        elif len(offsets) != range_.records and partition not in faulty:
-            detail = (
-                f"commit {commit.number} holds {len(offsets)} records of this range, and {range_.records} were read"
-            )
-            yield finding(CONTENT, detail, *where)
+        where = partition, some[0].start, some[-1].end
+        inside = [(offsets >= range_.start) & (offsets < range_.end) for range_ in some]
+        outside = len(offsets) - int(np.logical_or.reduce(inside).sum())
+        if outside:
+            yield finding(CONTENT, f"commit {commit.number} holds {outside} records outside of the range", *where)
+            continue
+        for range_, chosen in zip(some, inside, strict=True):
+            count = int(chosen.sum())
+            if count != range_.records and partition not in faulty:
+                detail = f"commit {commit.number} holds {count} records of this range, and {range_.records} were read"
+                yield finding(CONTENT, detail, partition, range_.start, range_.end)
 
 
 def _unknown_files(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[ArchiveFindingRow]:
     """Other programs read every file in the folder, whether it is committed or not."""
     if damaged:
         return
-    known = {file.path for file in archive.files()}
+    # What a merge has replaced is there until it is finished, and readers of the folder see it instead of the new files.
+    known = {file.path for file in archive.files()} | archive.leaving
     for path in sorted(records_folder(archive.folder).rglob("*.parquet")):
         name = f"{RECORDS}/{path.relative_to(records_folder(archive.folder)).as_posix()}"
         if name not in known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, repeat
 
@@ -10,13 +9,12 @@ import pyarrow as pa
 
 from kgctl.client.producer.records import Headers
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.files import read_records, timestamps_ms
+from kgctl.pipelines.archive.files import check_content, read_records, timestamps_ms
 from kgctl.pipelines.archive.layout import ArchivedFile
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.records import RecordFilter, Run
 from kgctl.pipelines.tables.manifest import Damaged
 
-_PIECE_BYTES = 1 << 20
 # As Python objects records take several times their size, and all partitions are read at once.
 _MOST_ROWS = 2_000
 
@@ -33,7 +31,7 @@ def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: R
         if after <= start or not any(chosen.overlaps(file.min_timestamp_ms, file.max_timestamp_ms) for file in some):
             continue
         for file in some:
-            _check(archive, file)
+            check_content(archive, file)
         try:
             for batch in read_records(archive, partition, max(first, start), after):
                 for place in range(0, batch.num_rows, _MOST_ROWS):
@@ -82,16 +80,3 @@ def _together(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
         some.append(file)
     if some:
         yield some
-
-
-def _check(archive: Archive, file: ArchivedFile) -> None:
-    path = archive.path_of(file)
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as opened:
-            while piece := opened.read(_PIECE_BYTES):
-                digest.update(piece)
-    except FileNotFoundError:
-        raise Damaged(f"{path}: the file is missing") from None
-    if digest.hexdigest() != file.sha256:
-        raise Damaged(f"{path}: the checksum is not that of the manifest; `kgctl pipeline verify` checks all files")

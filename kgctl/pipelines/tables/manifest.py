@@ -84,7 +84,7 @@ class TableFolder:
         """What is committed now. Raises Damaged, Newer."""
         while True:
             names = self.loose()
-            fold = self._fold()
+            fold = self.fold()
             try:
                 loose = [_read_batch(self.manifests / f"{name}.json") for name in names if name not in fold]
             except FileNotFoundError:
@@ -96,7 +96,7 @@ class TableFolder:
         try:
             return _read_batch(self.manifest_of(batch_id))
         except (FileNotFoundError, NotADirectoryError):
-            return next((batch for batch in self._fold().batches if batch.id == batch_id), None)
+            return next((batch for batch in self.fold().batches if batch.id == batch_id), None)
 
     def rows(self) -> int:
         return self.state().rows
@@ -186,7 +186,8 @@ class TableFolder:
             sync(folder)
         shutil.rmtree(staging, ignore_errors=True)
 
-    def _fold(self) -> Fold:
+    def fold(self) -> Fold:
+        """What is committed up to the newest fold. Raises Damaged, Newer."""
         path = self.manifests / FOLD
         try:
             stat = os.stat(path)
@@ -203,7 +204,7 @@ class TableFolder:
         return self.manifests / f"{batch_id}.json"
 
     def _recover(self) -> None:
-        fold = self._fold()
+        fold = self.fold()
         for name in os.listdir(self.manifests):
             if name.endswith(".new") or (
                 name != FOLD and name.endswith(".json") and name.removesuffix(".json") in fold
@@ -246,14 +247,14 @@ class TableFolder:
         target = self.folder / file.path
         if target.exists():
             return target
-        batch = next((batch for batch in state.loose if file in batch.files), None)
+        source = self.staged(state.fold, file, next((batch for batch in state.loose if file in batch.files), None))
+        return target if source is None or not source.exists() else source
+
+    def staged(self, fold: Fold, file: CommittedFile, batch: Batch | None) -> Path | None:
+        """Where the file of a loose batch, or of the fold, is until it has its name."""
         if batch is not None:
-            source = self.staging / batch.staging / file.staged
-        elif state.fold.rewrite is not None:
-            source = self.rewrites / state.fold.rewrite / file.staged
-        else:
-            return target
-        return source if source.exists() else target
+            return self.staging / batch.staging / file.staged
+        return None if fold.rewrite is None else self.rewrites / fold.rewrite / file.staged
 
 
 class Writer:
@@ -282,7 +283,7 @@ class Writer:
     ) -> bool:
         """Return True if the files are now part of the table, False if the batch was committed before; then they are deleted."""
         manifest = self._table.manifest_of(batch_id)
-        if manifest.exists() or batch_id in self._table._fold():
+        if manifest.exists() or batch_id in self._table.fold():
             self.discard(staging)
             return False
         sync_tree(staging, [file.path for file in files])

@@ -50,7 +50,7 @@ def many_alike(state: TableState) -> list[Merge]:
         tiers: dict[int, list[CommittedFile]] = {}
         for file in files:
             if file.size < TIER_LIMIT:
-                tiers.setdefault(_tier(file.size), []).append(file)
+                tiers.setdefault(tier(file.size), []).append(file)
         merges += [Merge(day, tuple(alike)) for alike in tiers.values() if len(alike) >= TIER_FILES]
     return merges
 
@@ -60,9 +60,9 @@ def _by_day(state: TableState) -> list[tuple[str, list[CommittedFile]]]:
     return [(day, list(of_day)) for day, of_day in groupby(files, key=lambda file: file.day)]
 
 
-def _tier(size: int) -> int:
+def tier(size: int) -> int:
     """0 for files up to 64 KiB, 1 up to eight times that, ..."""
-    tier, limit = 0, 64 * 1024
+    found, limit = 0, 64 * 1024
     while size > limit:
-        tier, limit = tier + 1, limit * TIER_FACTOR
-    return tier
+        found, limit = found + 1, limit * TIER_FACTOR
+    return found

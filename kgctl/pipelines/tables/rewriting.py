@@ -19,14 +19,14 @@ from pathlib import Path
 
 from kgctl.pipelines.tables.durable import exchange, link, make_folder, sync
 from kgctl.pipelines.tables.errors import Damaged
-from kgctl.pipelines.tables.state import CommittedFile, Fold, TableState
+from kgctl.pipelines.tables.state import CommittedFile, Fold, TableState, folder_of
 
 _EXCHANGED, _ASIDE = "exchanged", "aside"
 
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """`path` is relative to the staging folder and starts with the `date=` folder; `schema` as in CommittedFile."""
+    """`path` is relative to the staging folder and names the `date=` folder; `schema` as in CommittedFile."""
 
     path: str
     rows: int
@@ -42,10 +42,14 @@ class Rewrite:
     added: Sequence[AddedFile] = field(default=())
 
     def next_fold(self, state: TableState) -> Fold:
+        return self.begun(state.folded(self.removed, self.named(state)))
+
+    def named(self, state: TableState) -> list[CommittedFile]:
+        """The new files with the names that they get in the table's folder."""
         number = state.fold.number + 1
-        added = [
+        return [
             CommittedFile(
-                path=f"{file.path.partition('/')[0]}/merged-{number}-{at}.parquet",
+                path=f"{folder_of(file.path)}/merged-{number}-{at}.parquet",
                 staged=file.path,
                 rows=file.rows,
                 size=os.stat(self.staging / file.path).st_size,
@@ -53,7 +57,9 @@ class Rewrite:
             )
             for at, file in enumerate(self.added)
         ]
-        fold = state.folded(self.removed, added)
+
+    def begun(self, fold: Fold) -> Fold:
+        """A fold that says what is left to do with the folder."""
         return replace(fold, rewrite=self.staging.name, replaced=tuple(sorted(self.removed)))
 
 
@@ -73,7 +79,7 @@ def begin_rewrite(rewrites: Path, pending: str | None) -> Path:
 
 def refuse_folders(folder: Path, rewrite: Rewrite) -> None:
     """Raises Damaged if a day that changes has a folder: kgctl makes none there, and could not keep it."""
-    for day in {path.partition("/")[0] for path in rewrite.removed}:
+    for day in set(map(folder_of, rewrite.removed)):
         for path in (folder / day).glob("*/"):
             raise Damaged(f"{path}: kgctl did not make this folder; move it to another place")
 
@@ -82,25 +88,25 @@ def finish_rewrite(folder: Path, staging: Path, fold: Fold) -> None:
     """Bring the table's folder to what the fold says, whatever is done already. Raises Damaged."""
     if not staging.exists():
         return
-    added = {file.path: file for file in fold.merged if (staging / file.staged).exists()}
-    for day in sorted({path.partition("/")[0] for path in (*fold.replaced, *added)}):
-        _renew_day(folder / day, staging, fold, [file for file in added.values() if file.day == day])
+    added = {file.path: file for file in fold.files if (staging / file.staged).exists()}
+    for day in sorted(set(map(folder_of, (*fold.replaced, *added)))):
+        _renew_day(folder, day, staging, fold, [file for file in added.values() if file.day == day])
     sync(folder)
-    for file in fold.merged:
+    for file in (*fold.merged, *added.values()):
         if not (folder / file.path).exists():
             raise Damaged(f"{folder / file.path}: the file of a committed batch is missing")
     shutil.rmtree(staging, ignore_errors=True)
 
 
-def _renew_day(day: Path, staging: Path, fold: Fold, added: list[CommittedFile]) -> None:
-    aside, renewed = staging / _ASIDE / day.name, staging / _EXCHANGED / day.name
+def _renew_day(folder: Path, where: str, staging: Path, fold: Fold, added: list[CommittedFile]) -> None:
+    day, aside, renewed = folder / where, staging / _ASIDE / where, staging / _EXCHANGED / where
     if not day.exists():
         # Without an exchange, a process died between the two renames.
         if not aside.exists():
             return
         os.rename(aside, day)
     there = set(os.listdir(day))
-    replaced = {path.partition("/")[2] for path in fold.replaced if path.startswith(f"{day.name}/")} & there
+    replaced = {Path(path).name for path in fold.replaced if folder_of(path) == where} & there
     missing = [file for file in added if Path(file.path).name not in there]
     if not replaced and not missing:
         return

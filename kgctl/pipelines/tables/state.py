@@ -19,6 +19,11 @@ VERSION = 2
 Note = str | int
 
 
+def folder_of(path: str) -> str:
+    """Of a file's path that is relative to the table's folder. An archive has a folder for each topic around its days."""
+    return path.rpartition("/")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class StagedFile:
     """`path` is relative to the staging folder; the folders in it, such as `date=`, are kept."""
@@ -43,7 +48,7 @@ class CommittedFile:
     @property
     def day(self) -> str:
         """The folder: date=2026-01-31."""
-        return self.path.partition("/")[0]
+        return folder_of(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,10 @@ class Fold:
     rewrite: str | None = None
     replaced: tuple[str, ...] = ()
 
+    @property
+    def files(self) -> tuple[CommittedFile, ...]:
+        return (*self.merged, *(file for batch in self.batches for file in batch.files))
+
     @cached_property
     def ids(self) -> frozenset[str]:
         """Of `batches`."""
@@ -107,7 +116,7 @@ class TableState:
 
     @cached_property
     def files(self) -> tuple[CommittedFile, ...]:
-        return (*self.fold.merged, *(file for batch in self.batches for file in batch.files))
+        return (*self.fold.files, *(file for batch in self.loose for file in batch.files))
 
     @property
     def rows(self) -> int:

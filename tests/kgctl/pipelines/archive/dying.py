@@ -1,7 +1,8 @@
-"""A program whose children archive the second half of known logs, and die before their Nth file system call.
+"""A program whose children archive the second half of known logs or join commits, and die before their Nth change of the file
+system.
 
-It forks one child for each line of its standard input, "N FOLDER", and prints the child's exit code: 9: it died; 0: it
-finished.
+It forks one child for each line of its standard input, "N step|join FOLDER", and prints the child's exit code: 9: it died;
+0: it finished.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from pathlib import Path
 
 from kgctl.model.topic_partition import TopicPartition
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row
-from tests.kgctl.pipelines.archive.model import LogModel, Logs, step
+from tests.kgctl.pipelines.archive.model import LogModel, Logs, join, step
+from tests.kgctl.pipelines.tables.dying import CHANGES, DIED, TO_WRITE
 
-CALLS = ("open", "os.", "shutil.", "fcntl.")
-DIED = 9
 DAY_MS = 86_400_000
 
 
@@ -34,30 +34,36 @@ def later(logs: Logs) -> Logs:
 LOGS = later({TopicPartition("orders", 0): LogModel(), TopicPartition("other", 0): LogModel()})
 
 
-def archive(folder: Path, nth: int) -> None:
+def act(folder: Path, nth: int, action: str) -> None:
     left = nth
 
-    def count(event: str, _: object) -> None:
+    def count(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal left
-        if event.startswith(CALLS):
+        # Beside a call that only reads, the disk is as it was before.
+        if event in CHANGES or (event == "open" and int(str(arguments[2])) & TO_WRITE):
             left -= 1
             if left == 0:
                 os._exit(DIED)
 
     sys.addaudithook(count)
-    step(folder, later(LOGS))
+    if action == "join":
+        join(folder)
+    else:
+        step(folder, later(LOGS))
 
 
 def main() -> None:
     # What pyarrow imports at its first use would count as calls.
     with tempfile.TemporaryDirectory() as folder:
         step(Path(folder), LOGS)
+        step(Path(folder), later(LOGS))
+        join(Path(folder))
     for line in sys.stdin:
-        nth, _, folder = line.rstrip("\n").partition(" ")
+        nth, action, folder = line.rstrip("\n").split(" ", 2)
         child = os.fork()
         if not child:
             try:
-                archive(Path(folder), int(nth))
+                act(Path(folder), int(nth), action)
                 os._exit(0)
             except BaseException:  # noqa: BLE001  a child must not continue with the loop
                 traceback.print_exc()

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.files import write_files
+from kgctl.pipelines.archive.join_plans import Join, all_small
+from kgctl.pipelines.archive.joining import join_all
 from kgctl.pipelines.archive.layout import Addition, ArchivedFile, ReadRange, partition_of
-from kgctl.pipelines.archive.manifest import writing
+from kgctl.pipelines.archive.manifest import Commit, writing
 from kgctl.pipelines.archive.planning import Log, Plan, plan_next
 from tests.kgctl.pipelines.archive.making import CLUSTER, Row, facts, raw
 
@@ -62,3 +64,13 @@ def step(folder: Path, logs: Logs, limit: int = 1000) -> Plan:
 
         writer.commit(write, complete)
         return plan
+
+
+def join(folder: Path, first: int = 0, last: int | None = None) -> int:
+    """Join the commits of a slice, by default all, as `pipeline maintain` does. Return the number of joins."""
+
+    def plan(commits: Sequence[Commit]) -> Join | None:
+        return next(iter(all_small(commits[first:last])), None)
+
+    with writing(folder) as writer:
+        return len(list(join_all(writer, plan, 0)))

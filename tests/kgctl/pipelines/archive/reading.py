@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as parquet
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.files import read_records
@@ -23,6 +26,15 @@ def rows_of(archive: Archive, partition: TopicPartition, start: int | None = Non
         for batch in read_records(archive, partition, start, end)
         for row in _as_dicts(batch)
     ]
+
+
+def in_folder(folder: Path) -> list[tuple[str, int, int]]:
+    """Topic, partition and offset of each record, as programs see them that read all files in the folder, sorted."""
+    return sorted(
+        (path.parts[-3].removeprefix("topic="), row["partition"], row["offset"])
+        for path in (folder / "records").rglob("*.parquet")
+        for row in parquet.ParquetFile(path).read(["partition", "offset"]).to_pylist()
+    )
 
 
 def _as_dicts(batch: Any) -> list[dict[str, Any]]:

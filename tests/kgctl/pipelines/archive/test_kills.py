@@ -1,4 +1,4 @@
-"""Steps of an archive whose writer dies at any file system call: the next one continues with nothing lost and nothing twice."""
+"""Steps of an archive whose writer dies before any change of the disk: the next one continues with nothing lost and nothing twice."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 
 from kgctl.pipelines.archive.manifest import read_archive
 from kgctl.pipelines.archive.verifying import verify
-from tests.kgctl.pipelines.archive.dying import DIED, LOGS, later
-from tests.kgctl.pipelines.archive.model import step
-from tests.kgctl.pipelines.archive.reading import rows_of
+from tests.kgctl.pipelines.archive.dying import LOGS, later
+from tests.kgctl.pipelines.archive.model import join, step
+from tests.kgctl.pipelines.archive.reading import in_folder, rows_of
+from tests.kgctl.pipelines.tables.dying import DIED
 
 pytestmark = pytest.mark.slow
-MAX_CALLS = 500
+MOST_CHANGES = 500
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +34,19 @@ def test_a_step_is_complete_or_absent_wherever_its_writer_dies(tmp_path: Path, p
     logs = later(LOGS)
     first = {one: len(log.rows) for one, log in LOGS.items()}
     seen = set()
-    for nth in range(1, MAX_CALLS):
+    for nth in range(1, MOST_CHANGES):
         shutil.copytree(before, out)
-        ended = _run(program, out, nth)
+        ended = _run(program, out, nth, "step")
         found = read_archive(out)
         counts = {one: len(rows_of(found, one)) for one in LOGS}
-        assert counts in (first, {one: len(log.rows) for one, log in logs.items()}), f"died before call {nth}"
+        assert counts in (first, {one: len(log.rows) for one, log in logs.items()}), f"died before change {nth}"
         seen.add(len(found.commits))
         step(out, logs)
         archive = read_archive(out)
         assert {one: rows_of(archive, one) for one in logs} == {
             one: list(log.rows.values()) for one, log in logs.items()
         }
-        assert verify(out).findings == (), f"died before call {nth}"
+        assert verify(out).findings == (), f"died before change {nth}"
         assert archive.ends() == {one: log.end for one, log in logs.items()}
         shutil.rmtree(out)
         if ended == 0:
@@ -54,10 +55,47 @@ def test_a_step_is_complete_or_absent_wherever_its_writer_dies(tmp_path: Path, p
     assert seen == {1, 2}
 
 
-def _run(program: subprocess.Popen[str], folder: Path, nth: int) -> int:
+def test_readers_see_each_record_once_wherever_a_join_dies(tmp_path: Path, program: subprocess.Popen[str]) -> None:
+    before, out = tmp_path / "before", tmp_path / "out"
+    logs = LOGS
+    step(before, logs)
+    for _ in range(2):
+        logs = later(logs)
+        step(before, logs)
+    expected = {one: list(log.rows.values()) for one, log in logs.items()}
+    in_files = in_folder(before)
+    seen = set()
+    for nth in range(1, MOST_CHANGES):
+        shutil.copytree(before, out)
+        ended = _run(program, out, nth, "join")
+        found = read_archive(out)
+        seen.add(len(found.commits))
+        assert {one: rows_of(found, one) for one in logs} == expected, f"died before change {nth}"
+        assert in_folder(out) == in_files, f"died before change {nth}"
+        assert verify(out).findings == (), f"died before change {nth}"
+        # The next writer finishes the join, or begins it again.
+        more = later(logs)
+        step(out, more)
+        assert verify(out).findings == (), f"died before change {nth}"
+        join(out)
+        archive = read_archive(out)
+        assert len(archive.commits) == 1
+        assert {one: rows_of(archive, one) for one in more} == {
+            one: list(log.rows.values()) for one, log in more.items()
+        }
+        assert verify(out).findings == ()
+        assert not [path for path in (out / "_staging").rglob("*") if path.is_file()]
+        shutil.rmtree(out)
+        if ended == 0:
+            break
+    assert nth > 40
+    assert seen == {1, 3}
+
+
+def _run(program: subprocess.Popen[str], folder: Path, nth: int, action: str) -> int:
     assert program.stdin is not None
     assert program.stdout is not None
-    print(f"{nth} {folder}", file=program.stdin, flush=True)
+    print(f"{nth} {action} {folder}", file=program.stdin, flush=True)
     ended = int(program.stdout.readline())
     assert ended in (0, DIED)
     return ended

@@ -13,8 +13,8 @@ from kgctl.pipelines.archive.layout import partition_of
 from kgctl.pipelines.archive.manifest import read_archive
 from kgctl.pipelines.archive.verifying import HOLE, verify
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row
-from tests.kgctl.pipelines.archive.model import LogModel, step
-from tests.kgctl.pipelines.archive.reading import rows_of
+from tests.kgctl.pipelines.archive.model import LogModel, join, step
+from tests.kgctl.pipelines.archive.reading import in_folder, rows_of
 
 PARTITIONS = [TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("other", 0)]
 DAY_MS = 86_400_000
@@ -30,11 +30,15 @@ APPEND = st.tuples(
 )
 DELETE = st.tuples(st.just("delete"), st.sampled_from(PARTITIONS), st.integers(0, 40))
 STEP = st.tuples(st.just("step"), st.just(None), st.integers(1, 20))
+# Of the commits from the nth on.
+JOIN = st.tuples(st.just("join"), st.just(None), st.integers(0, 3))
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(APPEND | DELETE | STEP, max_size=14))
-def test_each_record_is_archived_once_and_each_hole_is_named(operations: list[tuple[str, object, object]]) -> None:
+@given(st.lists(APPEND | DELETE | STEP | JOIN, max_size=14), st.booleans())
+def test_each_record_is_archived_once_and_each_hole_is_named(
+    operations: list[tuple[str, object, object]], is_joined: bool
+) -> None:
     logs = {one: LogModel() for one in PARTITIONS}
     expected: dict[TopicPartition, dict[int, Row]] = {one: {} for one in PARTITIONS}
     holes: list[tuple[TopicPartition, int, int]] = []
@@ -46,17 +50,23 @@ def test_each_record_is_archived_once_and_each_hole_is_named(operations: list[tu
                     logs[where].append(row, gap)  # type: ignore[index]
             elif kind == "delete":
                 logs[where].delete_before(detail)  # type: ignore[index,arg-type]
+            elif kind == "join":
+                join(folder, detail)  # type: ignore[arg-type]
             else:
                 plan = step(folder, logs, detail)  # type: ignore[arg-type]
                 holes += [(partition_of(hole), hole.start, hole.end) for hole in plan.holes]
                 for one in plan.ranges:
                     rows = logs[one.partition].rows
                     expected[one.partition] |= {at: row for at, row in rows.items() if one.start <= at < one.end}
+        if is_joined:
+            join(folder)
         archive = read_archive(folder)
+        assert not is_joined or len(archive.commits) == 1
         assert archive.ends() == {one: log.end for one, log in logs.items()}
         assert {one: rows_of(archive, one) for one in PARTITIONS} == {
             one: [expected[one][at] for at in sorted(expected[one])] for one in PARTITIONS
         }
+        assert in_folder(folder) == sorted((*one, at) for one, rows in expected.items() for at in rows)
         findings = verify(folder).findings
         assert [row for row in findings if row.finding != HOLE] == []
         assert sorted((row.topic, row.partition, row.first_offset, row.last_offset + 1) for row in findings) == sorted(

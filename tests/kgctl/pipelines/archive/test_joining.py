@@ -1,0 +1,178 @@
+"""Commits that are joined: by a run that follows, by `pipeline maintain`, beside readers, and with damaged files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.files import write_files
+from kgctl.pipelines.archive.layout import ArchivedFile
+from kgctl.pipelines.archive.manifest import kept_in_place, read_archive
+from kgctl.pipelines.archive.run import run_archive
+from kgctl.pipelines.archive.verifying import verify
+from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.source.options import read_options
+from kgctl.pipelines.source.planning import to_tasks
+from kgctl.pipelines.source.ranges import OffsetRange
+from kgctl.pipelines.source.tasks import read_task
+from kgctl.pipelines.spark.failures import Interrupted
+from kgctl.pipelines.tables.errors import Busy, Damaged
+from kgctl.pipelines.tables.merge_plans import TIER_FILES
+from tests.harness.clusters import Cluster
+from tests.harness.commandline import Kgctl
+from tests.harness.running import until
+from tests.kgctl.pipelines.archive.clusters import against, archived, consumed, opened
+from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from tests.kgctl.pipelines.archive.model import join
+from tests.kgctl.pipelines.archive.reading import in_folder, rows_of
+from tests.kgctl.pipelines.source.topics import Topics
+
+ZERO = TopicPartition("orders", 0)
+DAY_MS = 86_400_000
+
+
+def add_commits(folder: Path, count: int) -> list[Row]:
+    rows = [Row(n, b"k", b"%d" % n, NOON_MS + n % 2 * DAY_MS, (("h", None),)) for n in range(2 * count)]
+    for number in range(count):
+        some = rows[2 * number : 2 * number + 2]
+        add(folder, {ZERO: some}, {ZERO: (2 * number, 2 * number + 2)}, topics=[facts("orders")] if not number else [])
+    return rows
+
+
+class Following:
+    """`archive --follow` without Spark: the records are read by the same tasks, in this process."""
+
+    def __init__(self, topics: Topics, out: Path, name: str) -> None:
+        self.progress: list[Progress] = []
+        self.stop = threading.Event()
+        self._settings = RunSettings(
+            (), topics.bootstrap_servers, str(out), archived=(name,), follow=True, trigger_s=0.01
+        )
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        with contextlib.suppress(Interrupted):
+            run_archive(self._settings, self.progress.append, self.stop, opened(self._read))
+
+    def _read(self, ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
+        (name,) = self._settings.archived
+        options = {"kafka.bootstrap.servers": self._settings.bootstrap, "subscribe": name, "includeHeaders": "true"}
+        tasks = to_tasks(ranges, read_options(options))
+        return write_files((batch for task in tasks for batch in read_task(task)), staging)
+
+    def __enter__(self) -> Following:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self._thread.join(30)
+
+    @property
+    def records(self) -> int:
+        return max((one.records or 0 for one in self.progress if one.kind == "progress"), default=0)
+
+    @property
+    def notes(self) -> list[str]:
+        return [one.text for one in self.progress if one.kind == "note"]
+
+
+def test_a_following_run_joins_its_small_commits(our_cluster: Cluster, tmp_path: Path) -> None:
+    topics = Topics(our_cluster.bootstrap_servers)
+    name = topics.make(2)
+    with Following(topics, tmp_path, name) as run:
+        for count in range(1, TIER_FILES + 4):
+            topics.count(name, 2, 2)
+            until(lambda records=2 * count: run.records == records)
+        until(lambda: len(read_archive(tmp_path).commits) < TIER_FILES)
+    assert run.notes == []
+    found = read_archive(tmp_path)
+    assert found.commits[0].first == 0
+    assert found.next_number > TIER_FILES
+    assert len(found.files()) < 2 * TIER_FILES
+    assert archived(tmp_path, name) == consumed(topics, name)
+    assert verify(tmp_path).findings == ()
+    assert against(topics, found) == []
+
+
+def test_a_damaged_file_is_not_hidden_by_a_join_and_does_not_end_a_run(our_cluster: Cluster, tmp_path: Path) -> None:
+    topics = Topics(our_cluster.bootstrap_servers)
+    name = topics.make(1)
+    with Following(topics, tmp_path, name) as run:
+        topics.count(name, 1)
+        until(lambda: run.records == 1)
+        (file,) = (tmp_path / "records").rglob("*.parquet")
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+        for count in range(2, TIER_FILES + 3):
+            topics.count(name, 1)
+            until(lambda records=count: run.records == records)
+    assert run.notes == [
+        f"small files are not merged: {file}: the checksum is not that of the manifest; `kgctl pipeline verify` checks all files"
+    ]
+    assert [row.finding for row in verify(tmp_path).findings] == ["checksum"]
+
+
+def test_maintain_merges_the_files_of_an_archive(tmp_path: Path) -> None:
+    rows = add_commits(tmp_path, 5)
+    before = in_folder(tmp_path)
+    kgctl = Kgctl()
+    (planned,) = kgctl.rows("pipeline", "maintain", "--out", tmp_path, "--merge")
+    assert len(read_archive(tmp_path).commits) == 5
+    (done,) = kgctl.rows("pipeline", "maintain", "--out", tmp_path, "--merge", "--execute")
+    wanted = {"table": "records", "action": "merge", "days": 2, "files": 10, "files_after": 2, "rows": 10}
+    assert {name: done[name] for name in wanted} == {name: planned[name] for name in wanted} == wanted
+    assert kgctl.rows("pipeline", "maintain", "--out", tmp_path, "--merge", "--execute") == []
+    archive = read_archive(tmp_path)
+    assert (len(archive.commits), len(archive.files()), archive.next_number) == (1, 2, 5)
+    assert rows_of(archive, ZERO) == rows
+    assert rows_of(archive, ZERO, 3, 8) == rows[3:8]
+    assert in_folder(tmp_path) == before
+    # The next run continues behind it, and an older kgctl refuses what it would misunderstand.
+    add(tmp_path, {ZERO: [Row(10)]}, {ZERO: (10, 11)})
+    assert verify(tmp_path).findings == ()
+    fold = json.loads((tmp_path / "records" / "_manifest" / ".fold.json").read_bytes())
+    assert [(one["facts"]["format"], one["facts"]["first"]) for one in fold["batches"]] == [(2, 0)]
+
+
+def test_maintain_drops_no_days_of_an_archive(tmp_path: Path) -> None:
+    add_commits(tmp_path, 1)
+    refused = Kgctl()("pipeline", "maintain", "--out", tmp_path, "--keep", "1d", "--execute")
+    assert refused.exit_code == 6
+    assert "an archive keeps all of its records" in refused.stderr
+
+
+def test_a_join_waits_for_readers(tmp_path: Path) -> None:
+    rows = add_commits(tmp_path, 3)
+    with kept_in_place(tmp_path):
+        archive = read_archive(tmp_path)
+        with pytest.raises(Busy):
+            join(tmp_path)
+        assert rows_of(archive, ZERO) == rows
+    assert join(tmp_path) == 1
+
+
+def test_files_that_are_not_what_was_committed_are_not_joined(tmp_path: Path) -> None:
+    add_commits(tmp_path, 3)
+    files = sorted((tmp_path / "records").rglob("*.parquet"))
+    files[1].unlink()
+    with pytest.raises(Damaged, match="the file is missing"):
+        join(tmp_path)
+    assert len(read_archive(tmp_path).commits) == 3
+    assert [row.finding for row in verify(tmp_path).findings] == ["missing file"]
+
+
+def test_a_damaged_fold_is_a_fault(tmp_path: Path) -> None:
+    add_commits(tmp_path, 3)
+    join(tmp_path)
+    fold = tmp_path / "records" / "_manifest" / ".fold.json"
+    fold.write_bytes(fold.read_bytes().replace(b'"start":0', b'"start":1'))
+    (row,) = verify(tmp_path).findings
+    assert row.finding == "manifest"
+    assert str(fold) in row.detail

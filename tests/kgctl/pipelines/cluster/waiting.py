@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 180.0
+# Also on a machine with a load average of 10.
+PATIENCE_S = 600.0
 _POLL_S = 0.01
 
 T = TypeVar("T")

@@ -35,8 +35,8 @@ def first_offsets(checkpoint: Path, topic: str, settings: RunSettings) -> str | 
             return None
         make_folder(checkpoint)
         write_durably(path, json.dumps(_ask(topic, settings)).encode())
-    found = path.read_text()
     try:
+        found = path.read_text()
         json.loads(found)[topic]
     except (ValueError, KeyError, TypeError):
         raise DamagedCheckpoint(path, "is not as kgctl wrote it", OTHER_OUT) from None

@@ -57,9 +57,10 @@ def test_nothing_is_kept_where_it_is_not_needed(kgctl: Kgctl, tmp_path: Path) ->
     assert not list(tmp_path.rglob(FIRST))
 
 
-def test_a_damaged_file_is_named(kgctl: Kgctl, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"{", b"\xff"])
+def test_a_damaged_file_is_named(kgctl: Kgctl, tmp_path: Path, content: bytes) -> None:
     settings = settings_for(kgctl, tmp_path, "latest")
     first_offsets(tmp_path, "orders", settings)
-    (tmp_path / FIRST).write_text("{")
+    (tmp_path / FIRST).write_bytes(content)
     with pytest.raises(DamagedCheckpoint, match=FIRST):
         first_offsets(tmp_path, "orders", settings)

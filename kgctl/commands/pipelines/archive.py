@@ -14,6 +14,7 @@ from kgctl.commands.pipelines.run_options import (
     Follow,
     JsonLines,
     Master,
+    MaxOutage,
     Once,
     Source,
     SourceOption,
@@ -29,7 +30,7 @@ from kgctl.commands.shared.times import parse_datetime
 EPILOG = (
     "Exit codes: those of kgctl; 1 Spark failed (the end of its log is shown), 5 a topic does not exist, 6 the folder holds "
     "the archive of another cluster or of a topic that was deleted and created again, a log was truncated, or another run "
-    "writes to the folder, 7 the cluster cannot be reached, 130 interrupted. To resume, start the same command again."
+    "writes to the folder, 7 the cluster cannot be reached, or with --follow for longer than --max-outage, 130 interrupted. To resume, start the same command again."
     "\n\n"
     + examples(
         "kgctl pipeline archive orders payments --out archive",
@@ -65,6 +66,7 @@ def archive(
     isolation: IsolationLevel = Isolation.READ_COMMITTED,
     source: Source = "kgctl",
     trigger: Trigger = 60.0,
+    max_outage: MaxOutage = "15m",
     max_offsets: Annotated[
         int | None,
         typer.Option(
@@ -96,6 +98,7 @@ def archive(
     common = settings_of(
         ctx,
         out,
+        max_outage=max_outage,
         source=source,
         since=since,
         follow=follow,

@@ -18,6 +18,7 @@ from kgctl.commands.pipelines.run_options import (
     Follow,
     JsonLines,
     Master,
+    MaxOutage,
     Once,
     Source,
     SourceOption,
@@ -99,10 +100,7 @@ def run(
         ),
     ] = 3600.0,
     trigger: Trigger = 10.0,
-    max_outage: Annotated[
-        str,
-        typer.Option("--max-outage", metavar="DURATION", help="With --follow: how long the cluster may be away."),
-    ] = "15m",
+    max_outage: MaxOutage = "15m",
     max_offsets: Annotated[
         int | None,
         typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
@@ -192,6 +190,7 @@ def run(
     common = settings_of(
         ctx,
         out,
+        max_outage=max_outage,
         source=source,
         since=since,
         follow=follow,
@@ -206,7 +205,6 @@ def run(
         common,
         table_format=format_name,
         jobs=tuple(names),
-        max_outage_s=parse_duration(max_outage, "--max-outage") / 1000,
         step_s=above_zero(step, "--step"),
         topics=topics,
         scan_every_s=above_zero(scan_every, "--scan-every"),

@@ -10,7 +10,7 @@ import typer
 
 from broker.secret_names import is_secret
 from kgctl.commands.shared.settings import settings
-from kgctl.commands.shared.times import parse_datetime
+from kgctl.commands.shared.times import parse_datetime, parse_duration
 from kgctl.pipelines.settings import SOURCES, RunSettings
 
 LOG_NAME = "spark.log"
@@ -27,6 +27,9 @@ Source = Annotated[
 ]
 Trigger = Annotated[
     float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
+]
+MaxOutage = Annotated[
+    str, typer.Option("--max-outage", metavar="DURATION", help="With --follow: how long the cluster may be away.")
 ]
 Master = Annotated[str, typer.Option("--master", metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://URL.")]
 Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.")]
@@ -49,6 +52,7 @@ def settings_of(
     since: str,
     follow: bool,
     trigger: float,
+    max_outage: str,
     max_offsets: int | None,
     master: str,
     conf: Sequence[str] | None,
@@ -65,6 +69,7 @@ def settings_of(
         since=_since(since),
         follow=follow,
         trigger_s=above_zero(trigger, "--trigger"),
+        max_outage_s=parse_duration(max_outage, "--max-outage") / 1000,
         max_offsets_per_trigger=max_offsets,
         master=master,
         conf=tuple(_pair(text, "--conf") for text in conf or ()),

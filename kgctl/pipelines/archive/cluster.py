@@ -26,18 +26,28 @@ from kgctl.pipelines.source import connector
 from kgctl.pipelines.spark.failures import Interrupted
 
 T = TypeVar("T")
-# How long a cluster that has answered before may be away, for a restart of a broker.
-OUTAGE_S = 120.0
 _PAUSE_S = 0.5
 
 
 class ArchivedCluster:
-    """Asks over connections that stay open, again while a broker restarts. For one thread. Raises KgctlError."""
+    """Asks over connections that stay open, again while a broker restarts. For one thread. Raises KgctlError.
 
-    def __init__(self, connection: ConnectionSettings, *, committed_only: bool, stop: threading.Event) -> None:
+    `max_outage_s`: how long a cluster that has answered before may be away. `on_outage` is called once in each outage.
+    """
+
+    def __init__(
+        self,
+        connection: ConnectionSettings,
+        *,
+        committed_only: bool,
+        stop: threading.Event,
+        max_outage_s: float = 120.0,
+        on_outage: Callable[[KgctlError], None] = lambda _: None,
+    ) -> None:
         self._admin = Admin(connection)
         self._committed_only = committed_only
         self._stop = stop
+        self._max_outage_s, self._on_outage = max_outage_s, on_outage
         self._has_answered = False
 
     def __enter__(self) -> Self:
@@ -84,13 +94,17 @@ class ArchivedCluster:
         return self._ask(lambda cluster: _all_offsets(cluster, wanted, self._committed_only))
 
     def _ask(self, steps: Callable[[Cluster], Steps[T]]) -> T:
-        give_up_at = time.monotonic() + (OUTAGE_S if self._has_answered else 0.0)
+        give_up_at = time.monotonic() + (self._max_outage_s if self._has_answered else 0.0)
+        is_away = False
         while True:
             try:
                 answer = self._admin.run(steps(self._admin.cluster))
             except KgctlError as error:
                 if not (error.retriable or isinstance(error, TimedOut)) or time.monotonic() > give_up_at:
                     raise
+                if not is_away:
+                    is_away = True
+                    self._on_outage(error)
                 if self._stop.wait(_PAUSE_S):
                     raise Interrupted from None
             else:

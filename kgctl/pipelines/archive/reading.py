@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,15 +79,21 @@ def reader(
         spark.conf.set(name, value)
 
     def read(ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
-        try:
-            with task_progress(spark, JOB, emit, stop):
-                return read_ranges(spark, settings, connection_options, ranges, staging)
-        except Exception as error:
-            if stop.is_set():
-                raise Interrupted from None
-            raise JobFailed(JOB, reason_of(error)) from error
+        with named_failures(stop), task_progress(spark, JOB, emit, stop):
+            return read_ranges(spark, settings, connection_options, ranges, staging)
 
     return read
+
+
+@contextmanager
+def named_failures(stop: threading.Event) -> Iterator[None]:
+    """What fails is raised as JobFailed, or as Interrupted after `stop`."""
+    try:
+        yield
+    except Exception as error:
+        if stop.is_set():
+            raise Interrupted from None
+        raise JobFailed(JOB, reason_of(error)) from error
 
 
 def read_ranges(

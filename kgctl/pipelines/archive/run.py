@@ -37,6 +37,7 @@ from kgctl.pipelines.archive.planning import (
     check_topics,
     plan_next,
 )
+from kgctl.pipelines.jobs.restarts import Restarts
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.losses import DataLoss
@@ -51,6 +52,8 @@ DEFAULT_OFFSETS_PER_STEP = 2_000_000
 _MAX_OVERTAKEN = 10
 # How often --follow takes a snapshot of committed offsets.
 _GROUPS_EVERY_S = 30.0
+# How long a run without --follow waits for a cluster that has answered before: for the restart of a broker.
+_MAX_OUTAGE_S = 120.0
 # How long a merge waits for processes that read the archive.
 _JOIN_WAIT_S = 1.0
 
@@ -71,6 +74,8 @@ def run_archive(
             settings.connection(DEFAULT_CLIENT_ID),
             committed_only=settings.isolation_level == READ_COMMITTED,
             stop=stop,
+            max_outage_s=settings.max_outage_s if settings.follow else _MAX_OUTAGE_S,
+            on_outage=lambda error: emit(Progress("note", f"waiting for the cluster: {error}", job=JOB)),
         ) as cluster,
         reading as reader,
         writing(settings.out_dir) as writer,
@@ -122,10 +127,13 @@ class Archiving:
         emit: Emit,
         stop: threading.Event,
     ) -> None:
-        self._settings, self._cluster, self._writer = settings, cluster, writer
-        self._reading, self._emit, self._stop = reading, emit, stop
+        self.settings, self.emit, self.stop = settings, emit, stop
+        self._cluster, self._writer, self._reading = cluster, writer, reading
+        self._restarts = Restarts(self, JOB)
         # Where a run without --follow ends: where the logs ended when it began. None before the first step.
         self._until: Offsets | None = None
+        # Where the topics begin that are new to the archive when the run begins. None before the first step.
+        self._first_begins: Offsets | None = None
         # A snapshot that is kept once the archive has reached the ends of the logs after it.
         self._groups: GroupsSnapshot | None = None
         self._groups_due = 0.0
@@ -135,16 +143,23 @@ class Archiving:
         self._joins = True
 
     def run(self) -> None:
-        self._emit(Progress("job", job=JOB))
+        self.emit(Progress("job", job=JOB))
         while True:
             self._check_stop()
-            if self._step():
+            try:
+                has_more = self._step()
+            except JobFailed as failure:
+                # Nothing was committed, so the next step reads the same offsets again.
+                cause = failure.__cause__
+                self._restarts.pause_after(cause if isinstance(cause, Exception) else failure)
+                continue
+            if has_more:
                 continue
             self._join_commits()
-            if not self._settings.follow:
+            if not self.settings.follow:
                 break
-            self._stop.wait(self._settings.trigger_s)
-        self._emit(Progress("done", job=JOB, records=self._records))
+            self.stop.wait(self.settings.trigger_s)
+        self.emit(Progress("done", job=JOB, records=self._records))
 
     def _step(self) -> bool:
         """Read and commit what there is, up to the limit. True if there is more to read."""
@@ -152,31 +167,35 @@ class Archiving:
         topics = self._cluster.topics(self._names())
         check_topics(self._writer.archive.topics, topics)
         # Before the ends of the logs: no group is then ahead of the archive.
-        if is_first or (self._settings.follow and self._groups is None and time.monotonic() >= self._groups_due):
+        if is_first or (self.settings.follow and self._groups is None and time.monotonic() >= self._groups_due):
             self._take_groups(topics)
         logs = self._cluster.logs(_partitions(topics))
         self._check_epochs(logs)
         if self._until is None:
             self._until = self._end(logs)
-        until = {} if self._settings.follow else self._until
-        if not self._settings.follow:
+        until = {} if self.settings.follow else self._until
+        if not self.settings.follow:
             # A partition that is new since the first step belongs to the next run.
             logs = {one: log for one, log in logs.items() if one in until}
-        limit = self._settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_STEP
-        begins = self._begins(topics, logs, "earliest" if not is_first else self._settings.since)
+        limit = self.settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_STEP
+        if self._first_begins is None:
+            self._first_begins = self._begins(topics, logs, self.settings.since)
+        # A first step that failed begins at the same offsets again.
+        begins = self._begins(topics, logs, "earliest") | self._first_begins
         plan = plan_next(self._writer.archive.ends(), logs, begins, until, limit, time.time_ns() // 1_000_000)
         if plan or _news(self._writer.archive.topics, topics):
             read = self._reading() if plan.to_read else None
             began = time.monotonic()
             records = self._commit(topics, plan, logs, read)
+            self._restarts.succeeded()
             behind = self._behind(logs, until)
             self._report(records, time.monotonic() - began, behind)
             if behind:
                 return True
         if self._groups is not None:
-            known = read_groups(self._settings.out_dir)
+            known = read_groups(self.settings.out_dir)
             if known is None or known.offsets != self._groups.offsets:
-                write_groups(self._settings.out_dir, self._groups)
+                write_groups(self.settings.out_dir, self._groups)
             self._groups = None
         return False
 
@@ -194,17 +213,17 @@ class Archiving:
             pass
         except (Damaged, OSError) as error:
             self._joins = False
-            self._emit(Progress("note", f"small files are not merged: {error}", job=JOB))
+            self.emit(Progress("note", f"small files are not merged: {error}", job=JOB))
 
     def _names(self) -> Sequence[str]:
-        return self._cluster.all_topics() if self._settings.archives_all else self._settings.archived
+        return self._cluster.all_topics() if self.settings.archives_all else self.settings.archived
 
     def _take_groups(self, topics: Sequence[TopicFacts]) -> None:
         self._groups_due = time.monotonic() + _GROUPS_EVERY_S
         try:
             self._groups = self._cluster.groups([topic.name for topic in topics])
         except KgctlError as error:
-            self._emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
+            self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
 
     def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs, read: Read | None) -> int:
         """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""
@@ -214,7 +233,7 @@ class Archiving:
             check_topics({topic.name: topic for topic in topics}, self._cluster.topics([one.name for one in topics]))
             return Addition(
                 cluster_id=self._cluster.id(),
-                isolation_level=self._settings.isolation_level,
+                isolation_level=self.settings.isolation_level,
                 topics=_news(self._writer.archive.topics, topics),
                 ranges=tuple(_ranges(plan, files, logs)),
                 holes=plan.holes,
@@ -232,7 +251,7 @@ class Archiving:
             return 0
         self._overtaken = 0
         for hole in plan.holes:
-            self._emit(Progress("note", hole_text(hole), job=JOB))
+            self.emit(Progress("note", hole_text(hole), job=JOB))
         return sum(one.records for one in addition.ranges)
 
     def _begins(self, topics: Sequence[TopicFacts], logs: Logs, since: str | int) -> Offsets:
@@ -247,9 +266,9 @@ class Archiving:
         return self._cluster.at_time(new, since, logs)
 
     def _end(self, logs: Logs) -> Offsets:
-        if self._settings.until_ms is None:
+        if self.settings.until_ms is None:
             return {one: log.end for one, log in logs.items()}
-        return self._cluster.at_time(logs, self._settings.until_ms, logs)
+        return self._cluster.at_time(logs, self.settings.until_ms, logs)
 
     def _check_epochs(self, logs: Logs) -> None:
         """Of partitions whose leader epoch is not that of the step before, or of the last commit of an earlier run."""
@@ -271,7 +290,7 @@ class Archiving:
     def _report(self, records: int, seconds: float, behind: int) -> None:
         self._records += records
         rate = records / seconds if seconds > 0 else 0.0
-        self._emit(
+        self.emit(
             Progress(
                 "progress",
                 job=JOB,
@@ -284,7 +303,7 @@ class Archiving:
         )
 
     def _check_stop(self) -> None:
-        if self._stop.is_set():
+        if self.stop.is_set():
             raise Interrupted
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.jobs.checkpoint_files import OTHER_OUT, DamagedCheckpoint, verify_state
-from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark.failures import Interrupted, JobFailed, StateUnreadable, WorkerDidNotStart, reason_of
 
 # From the first failure in a row: how long the machine may be too busy. `--max-outage` says it of the cluster.
@@ -22,13 +23,24 @@ class Clock(Protocol):
     def __call__(self) -> float: ...
 
 
+class Run(Protocol):
+    """Of the jobs, or of an archive."""
+
+    @property
+    def settings(self) -> RunSettings: ...
+    @property
+    def emit(self) -> Callable[[Progress], None]: ...
+    @property
+    def stop(self) -> threading.Event: ...
+
+
 class Restarts:
     """For one job of a run. A job may be started again: Spark's checkpoint and the manifests repeat nothing.
 
     A worker that does not start is no reason to end a run; a cluster that does not answer is none for a run that follows.
     """
 
-    def __init__(self, run: RunContext, job: str, now: Clock = time.monotonic) -> None:
+    def __init__(self, run: Run, job: str, now: Clock = time.monotonic) -> None:
         self._run, self._job, self._now = run, job, now
         self._failed_since: float | None = None
 

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.files import write_files
-from kgctl.pipelines.archive.layout import ArchivedFile
 from kgctl.pipelines.archive.manifest import kept_in_place, read_archive
-from kgctl.pipelines.archive.run import run_archive
 from kgctl.pipelines.archive.verifying import verify
-from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.source.options import read_options
-from kgctl.pipelines.source.planning import to_tasks
-from kgctl.pipelines.source.ranges import OffsetRange
-from kgctl.pipelines.source.tasks import read_task
-from kgctl.pipelines.spark.failures import Interrupted
 from kgctl.pipelines.tables.errors import Busy, Damaged
 from kgctl.pipelines.tables.merge_plans import TIER_FILES
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl
 from tests.harness.running import until
-from tests.kgctl.pipelines.archive.clusters import against, archived, consumed, opened
+from tests.kgctl.pipelines.archive.clusters import against, archived, consumed
+from tests.kgctl.pipelines.archive.following import Following
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
 from tests.kgctl.pipelines.archive.model import join
 from tests.kgctl.pipelines.archive.reading import in_folder, rows_of
@@ -44,44 +32,6 @@ def add_commits(folder: Path, count: int) -> list[Row]:
         some = rows[2 * number : 2 * number + 2]
         add(folder, {ZERO: some}, {ZERO: (2 * number, 2 * number + 2)}, topics=[facts("orders")] if not number else [])
     return rows
-
-
-class Following:
-    """`archive --follow` without Spark: the records are read by the same tasks, in this process."""
-
-    def __init__(self, topics: Topics, out: Path, name: str) -> None:
-        self.progress: list[Progress] = []
-        self.stop = threading.Event()
-        self._settings = RunSettings(
-            (), topics.bootstrap_servers, str(out), archived=(name,), follow=True, trigger_s=0.01
-        )
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        with contextlib.suppress(Interrupted):
-            run_archive(self._settings, self.progress.append, self.stop, opened(self._read))
-
-    def _read(self, ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
-        (name,) = self._settings.archived
-        options = {"kafka.bootstrap.servers": self._settings.bootstrap, "subscribe": name, "includeHeaders": "true"}
-        tasks = to_tasks(ranges, read_options(options))
-        return write_files((batch for task in tasks for batch in read_task(task)), staging)
-
-    def __enter__(self) -> Following:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop.set()
-        self._thread.join(30)
-
-    @property
-    def records(self) -> int:
-        return max((one.records or 0 for one in self.progress if one.kind == "progress"), default=0)
-
-    @property
-    def notes(self) -> list[str]:
-        return [one.text for one in self.progress if one.kind == "note"]
 
 
 def test_a_following_run_joins_its_small_commits(our_cluster: Cluster, tmp_path: Path) -> None:

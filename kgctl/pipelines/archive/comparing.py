@@ -148,10 +148,11 @@ class _Partition:
         return found[0], found[1]
 
     def _records(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        task = ReadTask(self._connection, OffsetRange(self._partition, start, end), self._fetch, include_headers=True)
+        task = ReadTask(
+            self._connection, OffsetRange(self._partition, start, end), self._fetch, columns=tuple(FILE_SCHEMA.names)
+        )
         for fetched in read_range(task):
-            for batch in record_batches(fetched, headers=True):
-                yield batch.select(FILE_SCHEMA.names)
+            yield from record_batches(fetched, task.columns)
 
 
 class _Offsets:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kgctl.pipelines.schemas.model import Column
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -20,7 +22,18 @@ RAW_COLUMNS = (
 )
 # Spark checks each value of a column that may be null, which takes a sixth of the time of a read.
 _MAY_BE_NULL = ("key", "value")
-RAW_DDL = ", ".join(
-    f"`{column.name}` {column.type}{'' if column.name in _MAY_BE_NULL else ' NOT NULL'}" for column in RAW_COLUMNS
-)
-HEADERS_DDL = "`headers` array<struct<key: string, value: binary>>"
+HEADERS = "headers"
+HEADERS_DDL = f"`{HEADERS}` array<struct<key: string, value: binary>>"
+_DDL = {
+    column.name: f"`{column.name}` {column.type}{'' if column.name in _MAY_BE_NULL else ' NOT NULL'}"
+    for column in RAW_COLUMNS
+} | {HEADERS: HEADERS_DDL}
+RAW_NAMES = tuple(column.name for column in RAW_COLUMNS)
+
+
+def raw_ddl(names: Iterable[str]) -> str:
+    """The schema of these columns, as Spark reads it. Raises KeyError."""
+    return ", ".join(_DDL[name] for name in names)
+
+
+RAW_DDL = raw_ddl(RAW_NAMES)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL
-from kgctl.pipelines.source.option_names import BadOption
+from kgctl.pipelines.schemas.sources import raw_ddl
+from kgctl.pipelines.source.option_names import COLUMNS, BadOption
 from kgctl.pipelines.source.options import ReadOptions, read_options, write_options
 from kgctl.pipelines.source.planning import Snapshot, plan_batch, take_snapshot, to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange
-from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS
+from kgctl.pipelines.source.record_columns import schema_of
 from kgctl.pipelines.source.tasks import TaskPartition, read_task
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ class KgctlDataSource(DataSource):
         return "kgctl"
 
     def schema(self) -> str:
-        options = self._read_options
-        self._snapshot = take_snapshot(options)
-        return f"{RAW_DDL}, {HEADERS_DDL}" if options.include_headers else RAW_DDL
+        self._snapshot = take_snapshot(self._read_options)
+        return raw_ddl(self._read_options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return KgctlReader(self._read_options, self._ranges(schema))
@@ -95,6 +94,9 @@ def _check_schema(schema: StructType, options: ReadOptions) -> None:
     """The user may set a schema, but only the source's own."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    wanted = RAW_SCHEMA_WITH_HEADERS if options.include_headers else RAW_SCHEMA
+    wanted = schema_of(options.columns)
     if not to_arrow_schema(schema, timezone="UTC").equals(wanted):
-        raise BadOption(f'format("kgctl") has a fixed schema, leave out schema(...): {", ".join(wanted.names)}')
+        raise BadOption(
+            f'format("kgctl") has a fixed schema, leave out schema(...): {", ".join(wanted.names)}; '
+            f"the option {COLUMNS} chooses columns"
+        )

@@ -11,6 +11,7 @@ SELECTIONS = ("subscribe", "subscribePattern", "assign")
 STARTS = ("startingOffsetsByTimestamp", "startingOffsets", "startingTimestamp")
 ENDS = ("endingOffsetsByTimestamp", "endingOffsets", "endingTimestamp")
 BOOTSTRAP, CONTEXT, COMMAND_CONFIG = "kafka.bootstrap.servers", "kgctl.context", "kgctl.commandConfig"
+COLUMNS = "kgctl.columns"
 ISOLATION, COMPRESSION = "kafka.isolation.level", "kafka.compression.type"
 FETCH = {
     "kafka.fetch.max.wait.ms": "max_wait_ms",
@@ -33,6 +34,7 @@ _READ = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "kafkaConsumer.pollTimeoutMs",
+    COLUMNS,
     ISOLATION,
     *FETCH,
 )

@@ -18,8 +18,10 @@ from kgctl.contexts.handover import portable
 from kgctl.contexts.names import BadContext
 from kgctl.contexts.target import Given, choose
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.schemas.sources import HEADERS, RAW_NAMES
 from kgctl.pipelines.source.option_names import (
     BOOTSTRAP,
+    COLUMNS,
     COMMAND_CONFIG,
     COMPRESSION,
     CONTEXT,
@@ -67,7 +69,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """`starting` None means the earliest offset for a batch, the latest for a stream.
+    """`starting` None means the earliest offset for a batch, the latest for a stream. `columns`: what each record becomes.
 
     `fetch_retries` limits how often a failed look-up of offsets is repeated; None repeats it for a minute once the cluster
     has answered. `poll_timeout_s`: seconds without records until a task fails.
@@ -83,7 +85,7 @@ class ReadOptions:
     max_trigger_delay_s: float = MAX_TRIGGER_DELAY_S
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
-    include_headers: bool = False
+    columns: tuple[str, ...] = RAW_NAMES
     fail_on_data_loss: bool = True
     fetch: FetchOptions = SPARK_FETCH
     fetch_retries: int | None = None
@@ -117,7 +119,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_trigger_delay_s=_duration_s(options, "maxTriggerDelay", MAX_TRIGGER_DELAY_S),
         min_partitions=_count(options, "minPartitions"),
         max_records_per_partition=_count(options, "maxRecordsPerPartition"),
-        include_headers=_flag(options, "includeHeaders", default=False),
+        columns=_columns(options),
         fail_on_data_loss=_flag(options, "failOnDataLoss", default=True),
         fetch=_fetch(options),
         fetch_retries=_count(options, "fetchOffset.numRetries", least=0),
@@ -249,6 +251,23 @@ def _fetch(options: Mapping[str, str]) -> FetchOptions:
 def _count(options: Mapping[str, str], name: str, least: int = 1) -> int | None:
     text = options.get(name.lower())
     return None if text is None else _whole(text, name, least)
+
+
+def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
+    with_headers = _flag(options, "includeHeaders", default=False)
+    known = (*RAW_NAMES, HEADERS)
+    text = options.get(COLUMNS)
+    if text is None:
+        return known if with_headers else RAW_NAMES
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in known:
+            raise BadOption(f"{COLUMNS}: {name!r} is not one of {', '.join(known)}")
+    if len(set(names)) < len(names):
+        raise BadOption(f"{COLUMNS} names a column twice: {text}")
+    if with_headers and HEADERS not in names:
+        raise BadOption(f"includeHeaders asks for headers, which {COLUMNS} leaves out: {text}")
+    return names
 
 
 def _duration_s(options: Mapping[str, str], name: str, default: float) -> float:

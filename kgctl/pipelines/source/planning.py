@@ -66,7 +66,7 @@ def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTa
             one,
             options.fetch,
             options.fail_on_data_loss,
-            options.include_headers,
+            options.columns,
             patience,
         )
         for one in split(list(ranges), options.min_partitions, options.max_records_per_partition)

@@ -18,6 +18,7 @@ from kgctl.client.consumer.settings import ConsumerSettings
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable, is_missing
 from kgctl.client.network.settings import NetworkSettings
+from kgctl.pipelines.schemas.sources import RAW_NAMES
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.ranges import OffsetRange
 
@@ -41,7 +42,7 @@ class ReadTask:
     range: OffsetRange
     fetch: FetchOptions
     fail_on_data_loss: bool = True
-    include_headers: bool = False
+    columns: tuple[str, ...] = RAW_NAMES
     patience: Patience = Patience()
 
 

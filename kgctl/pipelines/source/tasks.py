@@ -20,6 +20,6 @@ class TaskPartition(InputPartition):
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The records of the range in offset order, with the columns of RAW_SCHEMA and, if requested, headers."""
+    """The records of the range in offset order, with the columns of the task."""
     for fetched in read_range(task):
-        yield from record_batches(fetched, headers=task.include_headers)
+        yield from record_batches(fetched, task.columns)

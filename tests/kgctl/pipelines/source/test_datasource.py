@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL
+from kgctl.pipelines.schemas.sources import HEADERS_DDL, RAW_DDL, raw_ddl
 from tests.kgctl.pipelines.source.topics import Topics
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def test_columns_are_those_of_the_schema(spark: SparkSession, topics: Topics) ->
 
     name = topics.make()
     assert load(spark, topics, subscribe=name).schema == _parse_datatype_string(RAW_DDL)
+    some = load(spark, topics, subscribe=name, **{"kgctl.columns": "offset, value,headers"})
+    assert some.schema == _parse_datatype_string(f"{raw_ddl(('offset', 'value'))}, {HEADERS_DDL}")
     with_headers = load(spark, topics, subscribe=name, includeHeaders="true")
     assert with_headers.schema == _parse_datatype_string(f"{RAW_DDL}, {HEADERS_DDL}")
     assert with_headers.collect() == []
@@ -50,6 +52,15 @@ def test_a_batch_holds_every_record_as_it_was_written(spark: SparkSession, topic
     assert row.timestamp.timestamp() == 1_700_000_000.007
     assert [(one.key, one.value) for one in row.headers] == [("ä", b"\xff"), ("none", None)]
     assert next(row for row in rows if row.key == b"k8").headers is None
+
+
+def test_a_query_reads_only_the_columns_that_its_options_name(spark: SparkSession, topics: Topics) -> None:
+    name = topics.make(partitions=2)
+    topics.count(name, 10, partitions=2)
+    whole = {(row.partition, row.offset, row.value) for row in load(spark, topics, subscribe=name).collect()}
+    rows = load(spark, topics, subscribe=name, **{"kgctl.columns": "value,offset,partition"}).collect()
+    assert {(row.partition, row.offset, row.value) for row in rows} == whole
+    assert load(spark, topics, subscribe=name, **{"kgctl.columns": "offset"}).count() == 10
 
 
 def test_two_actions_on_one_frame_read_the_same_range(spark: SparkSession, topics: Topics) -> None:

@@ -28,8 +28,8 @@ def test_the_page_lists_every_option_of_spark_and_of_the_code() -> None:
     assert names >= OF_SPARK - CLUSTER.keys()
     assert names == EXAMPLES.keys()
     ours = {*option_names._READ, *option_names._WRITE, *option_names._IGNORED_READ, *option_names._BOTH}
-    cluster = {option_names.BOOTSTRAP, option_names.CONTEXT, option_names.COMMAND_CONFIG}
-    assert names - refused() == ours - cluster
+    elsewhere = {option_names.BOOTSTRAP, option_names.CONTEXT, option_names.COMMAND_CONFIG, option_names.COLUMNS}
+    assert names - refused() == ours - elsewhere
     assert refused() == option_names._REFUSED_READ.keys() | option_names._REFUSED_WRITE.keys()
 
 

@@ -7,6 +7,7 @@ import pytest
 from kgctl.client.net.bootstrap import BadAddress
 from kgctl.client.net.steps import Endpoint
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.schemas.sources import RAW_NAMES
 from kgctl.pipelines.source.option_names import BadOption
 from kgctl.pipelines.source.options import AtTimestamp, Selection, read_options, write_options
 
@@ -20,7 +21,7 @@ def test_defaults_are_those_of_sparks_kafka_source() -> None:
     assert options.selection == Selection(topics=("t",))
     assert (options.starting, options.ending) == (None, -1)
     assert options.fail_on_data_loss
-    assert not options.include_headers
+    assert options.columns == RAW_NAMES
     assert not options.fetch.committed_only
 
 
@@ -52,7 +53,7 @@ def test_names_ignore_case_and_values_ignore_blanks() -> None:
     assert options.selection == Selection(partitions=(T0, T1))
     assert options.starting == {T0: -2, T1: 7}
     assert options.ending == AtTimestamp(99)
-    assert (options.include_headers, options.fail_on_data_loss) == (True, False)
+    assert (options.columns, options.fail_on_data_loss) == ((*RAW_NAMES, "headers"), False)
     assert (options.min_partitions, options.max_offsets_per_trigger) == (6, 1000)
     assert options.fetch.committed_only
     assert (options.fetch.max_wait_ms, options.fetch.max_partition_bytes) == (10, 4194304)
@@ -79,6 +80,10 @@ def test_names_ignore_case_and_values_ignore_blanks() -> None:
         ({"kafka.auto.offset.reset": "latest"}, "does not support kafka.auto.offset.reset: set startingOffsets"),
         ({"context": "prod"}, "did you mean 'kgctl.context'"),
         ({"includeHeaders": "yes"}, "includeHeaders must be true or false"),
+        ({"kgctl.columns": "value,size"}, "kgctl.columns: 'size' is not one of key, value, topic, partition, offset"),
+        ({"kgctl.columns": ""}, "kgctl.columns: '' is not one of"),
+        ({"kgctl.columns": "value, value"}, "kgctl.columns names a column twice: value, value"),
+        ({"kgctl.columns": "value", "includeHeaders": "true"}, "headers, which kgctl.columns leaves out: value"),
         ({"kafka.isolation.level": "serializable"}, "read_uncommitted or read_committed"),
         ({"kafka.security.protocol": "SASL_SSL"}, "sasl.mechanism: it is missing"),
         ({"kafka.bootstrap.servers": ""}, "is missing"),

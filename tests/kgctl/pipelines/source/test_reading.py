@@ -17,6 +17,7 @@ from kgctl.client.net.cluster import Ask
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.schemas.sources import RAW_NAMES
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience, ReadTask, read_range
@@ -63,7 +64,7 @@ def test_keys_headers_and_times_are_as_written(topics: Topics) -> None:
             {"key": None, "value": b"", "timestamp": 1_700_000_000_000},
         ],
     )
-    first, second = read(task(topics, name, 0, 2, include_headers=True))
+    first, second = read(task(topics, name, 0, 2, columns=(*RAW_NAMES, "headers")))
     assert (first["key"], first["value"], first["timestampType"]) == (b"k", None, 0)
     assert first["timestamp"].timestamp() == 1_700_000_000.123
     assert first["headers"] == [{"key": "ä", "value": b"1"}, {"key": "n", "value": None}]

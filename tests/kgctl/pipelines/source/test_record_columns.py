@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,20 +16,24 @@ from broker.protocol.varints import varint
 from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import record_columns, record_ends
-from kgctl.pipelines.source.record_columns import RAW_SCHEMA, RAW_SCHEMA_WITH_HEADERS, record_batches
+from kgctl.pipelines.source.record_columns import RAW_SCHEMA_WITH_HEADERS, record_batches, schema_of
 
 P = TopicPartition("täglich", 3)
 ABORT, COMMIT = struct.pack(">hh", 0, 0), struct.pack(">hh", 0, 1)
 
 
-def rows(fetched: Fetched, *, headers: bool = True) -> list[dict[str, Any]]:
+ALL = tuple(RAW_SCHEMA_WITH_HEADERS.names)
+
+
+def rows(fetched: Fetched, columns: Sequence[str] = ALL) -> list[dict[str, Any]]:
     found = []
-    for made in record_batches(fetched, headers=headers):
+    for made in record_batches(fetched, columns):
         made.validate(full=True)
-        assert made.schema == (RAW_SCHEMA_WITH_HEADERS if headers else RAW_SCHEMA)
-        micros = made.column("timestamp").view("int64").to_pylist()
-        others = made.drop_columns("timestamp").to_pylist()
-        found += [row | {"timestamp": time} for row, time in zip(others, micros, strict=True)]
+        assert made.schema == schema_of(columns)
+        if "timestamp" in columns:
+            at = made.schema.get_field_index("timestamp")
+            made = made.set_column(at, "timestamp", made.column(at).view("int64"))
+        found += made.to_pylist()
     return found
 
 
@@ -89,8 +94,8 @@ def test_columns_equal_the_records_one_by_one_in_any_range(raw: bytes, data: st.
         patch.setattr(record_ends, "_MIN_SIDE_BY_SIDE", side_by_side)
         for one in (whole, Fetched(P, memoryview(raw), first, limit)):
             assert rows(one) == expected(one)
-            without = [{k: v for k, v in row.items() if k != "headers"} for row in expected(one)]
-            assert rows(one, headers=False) == without
+            some = data.draw(st.lists(st.sampled_from(ALL), min_size=1, unique=True))
+            assert rows(one, some) == [{name: row[name] for name in some} for row in expected(one)]
 
 
 def test_a_large_response_becomes_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +199,11 @@ def test_impossible_lengths_are_damaged(length: int) -> None:
         rows(Fetched(P, signed(raw), 0))
 
 
-def test_more_records_than_bytes_are_damaged() -> None:
-    raw = bytearray(build_batch([Record(0, 0, None, b"value")]))
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("columns", [ALL, ("offset",)])
+def test_more_records_than_bytes_are_damaged(columns: Sequence[str], codec: Codec) -> None:
+    raw = bytearray(build_batch([Record(0, 0, None, b"value")], codec=codec))
+    struct.pack_into(">i", raw, 23, 2**31 - 2)
     struct.pack_into(">i", raw, 57, 2**31 - 1)
     with pytest.raises(Damaged, match="more records than bytes"):
-        rows(Fetched(P, signed(raw), 0))
+        rows(Fetched(P, signed(raw), 0), columns)

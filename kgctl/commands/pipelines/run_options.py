@@ -12,6 +12,7 @@ from broker.secret_names import is_secret
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_datetime, parse_duration
 from kgctl.pipelines.settings import SOURCES, RunSettings
+from kgctl.pipelines.source.option_names import OF_RUNS
 
 LOG_NAME = "spark.log"
 
@@ -114,4 +115,6 @@ def _source_option(text: str) -> tuple[str, str]:
             f"{name} is a secret, and other users can read command lines: use --context or --command-config.",
             param_hint="'--option'",
         )
+    if name.lower() in map(str.lower, OF_RUNS):
+        raise typer.BadParameter(f"A run sets {name} itself.", param_hint="'--option'")
     return name, value

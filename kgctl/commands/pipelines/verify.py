@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.client.net.errors import KgctlError
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -66,7 +67,12 @@ def verify(
     if connection is not None:
         from kgctl.pipelines.archive.comparing import compare
 
-        findings += compare(verified.archive, connection)
+        try:
+            findings += compare(verified.archive, connection)
+        except KgctlError:
+            if findings:
+                settings(ctx).show(findings, kind="pipeline-verify")
+            raise
     if findings or settings(ctx).output not in TABLE_OUTPUTS:
         settings(ctx).show(findings, kind="pipeline-verify")
     faults = sum(1 for row in findings if row.ok is False)

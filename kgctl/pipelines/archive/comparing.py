@@ -178,7 +178,7 @@ class LostRecords:
     def __init__(self, is_compacted: bool) -> None:
         self._is_compacted = is_compacted
         self._unexplained = _Offsets()
-        self._searching: dict[bytes, int] = {}
+        self._searching: dict[bytes | None, int] = {}
         self.compacted = 0
         self.deleted = _Offsets()
 
@@ -230,11 +230,13 @@ class LostRecords:
     def _explain(self, keys: pa.Array) -> None:
         if not self._searching:
             return
-        wanted = pa.array(list(self._searching), pa.binary())
-        for key in compute.filter(keys, compute.is_in(keys, value_set=wanted)).unique().to_pylist():
+        if len(self._searching) < len(keys):
+            wanted = pa.array(list(self._searching), pa.binary())
+            keys = compute.filter(keys, compute.is_in(keys, value_set=wanted))
+        for key in keys.unique().to_pylist():
             self._pop(key)
 
-    def _pop(self, key: bytes) -> None:
+    def _pop(self, key: bytes | None) -> None:
         self.compacted += 1 if self._searching.pop(key, None) is not None else 0
 
 

@@ -111,17 +111,21 @@ class Archive:
         ranges = (one for commit in self.commits for one in commit.addition.ranges)
         return {partition_of(one): one.leader_epoch for one in ranges if one.leader_epoch >= 0}
 
-    def files(self, partition: TopicPartition | None = None) -> list[ArchivedFile]:
+    def files(self, partition: TopicPartition | None = None) -> Sequence[ArchivedFile]:
         """In the order of their first offsets, of all partitions or of one."""
-        return sorted(
-            (
-                file
-                for commit in self.commits
-                for file in commit.addition.files
-                if partition is None or partition_of(file) == partition
-            ),
-            key=lambda file: (partition_of(file), file.first_offset, file.path),
-        )
+        if partition is not None:
+            return self._files.get(partition, [])
+        return [file for _, files in sorted(self._files.items()) for file in files]
+
+    @cached_property
+    def _files(self) -> dict[TopicPartition, list[ArchivedFile]]:
+        found: dict[TopicPartition, list[ArchivedFile]] = {}
+        for commit in self.commits:
+            for file in commit.addition.files:
+                found.setdefault(partition_of(file), []).append(file)
+        for files in found.values():
+            files.sort(key=lambda file: (file.first_offset, file.path))
+        return found
 
     def ranges(self, partition: TopicPartition) -> list[ReadRange]:
         return sorted(
@@ -185,7 +189,13 @@ class ArchiveWriter:
             self._writer.discard(staging)
             raise
         staged = [StagedFile(file.path, file.records) for file in files]
-        self._writer.commit(batch_id, staging, staged, facts=addition.to_json())
+        try:
+            self._writer.commit(batch_id, staging, staged, facts=addition.to_json())
+        except BaseException:
+            # A disk that is full should not stay so.
+            if not self.table.state().knows(batch_id):
+                self._writer.discard(staging)
+            raise
         self.archive = _read(self.archive.folder, self.archive)
         return self.archive.commits[-1].addition
 

@@ -19,6 +19,11 @@ FETCH = {
     "kafka.fetch.max.bytes": "max_bytes",
     "kafka.max.partition.fetch.bytes": "max_partition_bytes",
 }
+# A run decides these itself: another value would leave gaps in its tables, or records that do not belong there.
+OF_RUNS = (
+    *(*SELECTIONS, *STARTS, *ENDS, "startingOffsetsByTimestampStrategy"),
+    *("failOnDataLoss", "includeHeaders", COLUMNS, ISOLATION, BOOTSTRAP, CONTEXT, COMMAND_CONFIG),
+)
 _READ = (
     *SELECTIONS,
     *STARTS,

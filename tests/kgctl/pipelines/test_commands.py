@@ -66,6 +66,11 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--conf", "spark.x", "--out", "x"], "'spark.x' is not KEY=VALUE."),
         (["run", "decode", "--option", "kafka.sasl.password=x", "--out", "x"], "other users can read command lines"),
         (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
+        (["run", "decode", "--option", "failondataloss=false", "--out", "x"], "A run sets failondataloss itself."),
+        (
+            ["archive", "t", "--option", "kafka.isolation.level=read_committed", "--out", "x"],
+            "A run sets kafka.isolation",
+        ),
         (
             ["run", "decode", "--out", "x", "--sink", "kafka:t"],
             "None of these jobs judges groups: add evaluate or anomalies.",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import resource
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive import files as archive_files
-from kgctl.pipelines.archive.layout import NO_DATE
-from kgctl.pipelines.archive.manifest import read_archive
-from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from kgctl.pipelines.archive.files import write_files
+from kgctl.pipelines.archive.layout import NO_DATE, Addition, ArchivedFile, ReadRange
+from kgctl.pipelines.archive.manifest import read_archive, writing
+from tests.kgctl.pipelines.archive.making import CLUSTER, NOON_MS, Row, add, facts, raw
 from tests.kgctl.pipelines.archive.reading import rows_of
 
 ZERO = TopicPartition("orders", 0)
@@ -61,3 +64,25 @@ def test_a_record_without_a_day_has_the_null_of_hive(tmp_path: Path, timestamp_m
     archive = read_archive(tmp_path)
     assert [file.path.split("/")[2] for file in archive.files()] == [f"date={NO_DATE}"]
     assert rows_of(archive, ZERO) == rows
+
+
+def test_a_commit_for_which_the_disk_is_too_small_leaves_nothing(tmp_path: Path) -> None:
+    add(tmp_path, {ZERO: [Row(0)]}, {ZERO: (0, 1)}, topics=[facts("orders")])
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def write(staging: Path) -> list[ArchivedFile]:
+        files = write_files([raw(ZERO, [Row(1)])], staging)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+        return files
+
+    def complete(files: Sequence[ArchivedFile]) -> Addition:
+        return Addition(CLUSTER, "read_committed", (facts("orders"),), (ReadRange(*ZERO, 1, 2, 1),))
+
+    with writing(tmp_path) as writer:
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                writer.commit(write, complete)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -49,5 +49,12 @@ def test_a_folder_without_an_archive(tmp_path: Path) -> None:
 def test_an_unknown_context_and_an_unreachable_cluster(archive: Path) -> None:
     assert Kgctl()("pipeline", "verify", str(archive), "--against", "nowhere").exit_code == 2
     done = Kgctl()("pipeline", "verify", str(archive), "--against", "127.0.0.1:1", "--timeout", "2")
-    assert done.exit_code == 7
+    assert (done.exit_code, done.stdout) == (7, "")
     assert "connection refused" in done.stderr
+
+
+def test_faults_are_shown_although_the_cluster_does_not_answer(archive: Path) -> None:
+    next(archive.rglob("*.parquet")).unlink()
+    done = Kgctl()("pipeline", "verify", str(archive), "--against", "127.0.0.1:1", "--timeout", "2")
+    assert done.exit_code == 7
+    assert "missing file" in done.stdout

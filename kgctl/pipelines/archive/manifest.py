@@ -22,7 +22,6 @@ from kgctl.pipelines.archive.layout import (
     Addition,
     ArchivedFile,
     Hole,
-    ReadRange,
     TopicFacts,
     partition_of,
     records_folder,
@@ -127,26 +126,10 @@ class Archive:
             files.sort(key=lambda file: (file.first_offset, file.path))
         return found
 
-    def ranges(self, partition: TopicPartition) -> list[ReadRange]:
-        return sorted(
-            (one for commit in self.commits for one in commit.addition.ranges if partition_of(one) == partition),
-            key=lambda one: one.start,
-        )
-
-    def holes(self, partition: TopicPartition | None = None) -> list[Hole]:
-        return sorted(
-            (
-                one
-                for commit in self.commits
-                for one in commit.addition.holes
-                if partition is None or partition_of(one) == partition
-            ),
-            key=lambda one: (partition_of(one), one.start),
-        )
-
-    @property
-    def records(self) -> int:
-        return sum(one.records for commit in self.commits for one in commit.addition.ranges)
+    def holes(self) -> list[Hole]:
+        """By partition, in the order of their offsets."""
+        found = (one for commit in self.commits for one in commit.addition.holes)
+        return sorted(found, key=lambda one: (partition_of(one), one.start))
 
     def path_of(self, file: ArchivedFile) -> Path:
         """Where the file is now; it may be missing. Between a commit and its renames it is in staging."""

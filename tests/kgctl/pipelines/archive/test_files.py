@@ -41,7 +41,7 @@ def test_a_file_is_described_by_its_facts(tmp_path: Path) -> None:
     assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
     assert (file.first_offset, file.last_offset, file.records) == (3, 8, 2)
     assert (file.min_timestamp_ms, file.max_timestamp_ms) == (NOON_MS, NOON_MS + 5)
-    (range_,) = archive.ranges(ZERO)
+    (range_,) = archive.commits[0].addition.ranges
     assert (range_.start, range_.end, range_.records, range_.gaps) == (0, 9, 2, 7)
 
 

@@ -55,8 +55,10 @@ def _assigned(run: RunContext, job: Job) -> DataFrame:
 
 def _rows(groups: Iterable[GroupDescription]) -> Iterator[Assigned]:
     for group in groups:
+        # In the other tables as in records: in lower case.
+        kind = group.type and group.type.lower()
         for member in group.members:
-            who = (group.group, group.type, member.consumer_id, member.group_instance_id, member.client_id, member.host)
+            who = (group.group, kind, member.consumer_id, member.group_instance_id, member.client_id, member.host)
             known = member.current_assignment is not None
             if not member.owned():
                 yield (*who, known, None, None)

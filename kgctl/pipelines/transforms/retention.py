@@ -74,14 +74,17 @@ def retention(facts: DataFrame, ends: DataFrame, before: DataFrame, now_ms: int)
     )
     by_time = f.when(f.col("retention_ms") < _MOST_MS, f.col("growth_bytes") * f.col("retention_ms") / DAY_MS)
     fills = (f.col("growth_bytes") > 0) & (by_time.isNull() | (by_time >= f.col("retention_bytes")))
-    room = f.greatest(f.col("retention_bytes") - f.col("bytes"), f.lit(0))
+    # greatest ignores null: without a limit there is no room that could be used up.
+    room = f.when(f.col("retention_bytes").isNotNull(), f.greatest(f.col("retention_bytes") - f.col("bytes"), f.lit(0)))
     full_in_ms = f.when(fills, room / f.col("growth_bytes") * DAY_MS)
     next_ms = f.when(f.col("retention_ms") < _MOST_MS, f.col("oldest_ms") + f.col("retention_ms"))
     rows = rows.withColumns(
         {
             "at": f.timestamp_millis(f.lit(now_ms)),
             "oldest": f.timestamp_millis("oldest_ms"),
-            "excess_bytes": f.greatest(f.col("bytes") - f.col("retention_bytes"), f.lit(0)),
+            "excess_bytes": f.when(
+                f.col("bytes").isNotNull(), f.greatest(f.col("bytes") - f.col("retention_bytes"), f.lit(0))
+            ),
             "next_expiry": f.timestamp_millis(next_ms),
             "size_limit_at": f.when(
                 full_in_ms < _MOST_MS, f.timestamp_millis(now_ms + f.least(full_in_ms, f.lit(_MOST_MS)).cast("bigint"))

@@ -159,7 +159,7 @@ def test_sessions_are_those_of_the_members(runs: Runs) -> None:
 def test_the_member_of_a_group_holds_what_it_owns(runs: Runs) -> None:
     for out in (runs.ours, runs.connectors):
         (row,) = [row for row in rows(out, "f_member_skew") if row["group"] == HELD]
-        assert (row["parts"], row["parts_ratio"], row["group_members"]) == (2, 1.0, 1)
+        assert (row["parts"], row["parts_ratio"], row["group_members"], row["group_type"]) == (2, 1.0, 1, "classic")
         owned = {row["part"]: row["members"] for row in rows(out, "f_partition_skew") if row["group"] == HELD}
         assert owned == {0: [row["member_id"]], 2: [row["member_id"]]}
         lags = {(row["group"], row["part"]): row["lag"] for row in rows(out, "f_partition_skew") if not row["members"]}

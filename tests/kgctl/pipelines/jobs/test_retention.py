@@ -125,7 +125,15 @@ def test_an_empty_log_and_one_without_limits(out: Path) -> None:
     newest = measured(out)
     empty, unlimited = newest["orders", 2], newest["unlimited", 0]
     assert (empty["records"], empty["oldest"], empty["growth_records"], empty["next_expiry"]) == (0, None, None, None)
-    of_retention = ("retention_ms", "expired_records", "day_records", "day_bytes", "next_expiry", "expected_bytes")
+    of_retention = (
+        "retention_ms",
+        "expired_records",
+        "day_records",
+        "day_bytes",
+        "next_expiry",
+        "expected_bytes",
+        "size_limit_at",
+    )
     assert [unlimited[name] for name in of_retention] == [None] * len(of_retention)
 
 

@@ -3,6 +3,8 @@
 metadata                 {"id": "..."}
 offsets/N                what batch N reads: "v1", a line of JSON, one for each source; written before the batch
 commits/N                "v1", a line of JSON; written after the batch
+state/OPERATOR/_metadata what the stateful operator is: v2/N or, from older versions of Spark, metadata. It names the files
+                         of the schema with their absolute paths
 state/OPERATOR/PARTITION what a stateful query remembers: N+1.zip is the state after batch N, N+1.changelog what changed
 .NAME.crc                checksums of NAME as Hadoop writes them: "crc\\0", bytes per checksum, a CRC-32 per piece
 
@@ -24,6 +26,8 @@ from kgctl.client.net.errors import Precondition
 _CRC_HEADER = struct.Struct(">4sI")
 _CRC_MAGIC = b"crc\0"
 OTHER_OUT = "restore it from a backup, or give another --out, which reads the topics again"
+MOVED = "Spark looks for it where it was before the checkpoint was moved to"
+MOVE_BACK = "move the folder back, or give another --out, which reads the topics again"
 
 
 class DamagedCheckpoint(Precondition):
@@ -44,6 +48,9 @@ def verify(checkpoint: Path, last_in_tables: int | None) -> None:
     if not offsets:
         return
     _verify_entry(checkpoint / "metadata", OTHER_OUT, has_version=False)
+    if commits:
+        for operator in sorted((checkpoint / "state").glob("[0-9]*")):
+            _verify_operator(checkpoint, operator / "_metadata")
     last = offsets[-1]
     remedy = (
         OTHER_OUT
@@ -76,6 +83,28 @@ def verify_state(checkpoint: Path) -> None:
                 _verify_checksum(path, OTHER_OUT)
                 if path.suffix == ".zip":
                     _verify_snapshot(path)
+
+
+def _verify_operator(checkpoint: Path, folder: Path) -> None:
+    """The newest file that describes the operator, and the files of the schema that it names."""
+    if not folder.is_dir():
+        return
+    numbers = _numbers(folder / "v2")
+    path = folder / "v2" / str(max(numbers, default=0)) if (folder / "v2").is_dir() else folder / "metadata"
+    _verify_entry(path, OTHER_OUT)
+    for line in path.read_bytes().splitlines()[1:]:
+        for store in json.loads(line).get("stateStoreInfo", ()):
+            for schema in store.get("stateSchemaFilePaths", ()):
+                _verify_schema(checkpoint, Path(schema.removeprefix("file:")))
+
+
+def _verify_schema(checkpoint: Path, path: Path) -> None:
+    is_here = path.is_relative_to(checkpoint)
+    if not path.exists():
+        raise DamagedCheckpoint(path, "is missing", OTHER_OUT if is_here else f"{MOVED} {checkpoint}: {MOVE_BACK}")
+    if not path.stat().st_size:
+        raise DamagedCheckpoint(path, "is empty", OTHER_OUT)
+    _verify_checksum(path, OTHER_OUT)
 
 
 def _needed(folder: Path, version: int) -> Iterator[Path]:

@@ -115,6 +115,58 @@ def test_a_damaged_file_of_the_state_is_named(tmp_path: Path, name: str, damage:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("has_sums", [True, False], ids=["checksums", "no-checksums"])
+@pytest.mark.parametrize("name", ["v2/2", "metadata"])
+def test_a_damaged_description_of_an_operator_is_named(tmp_path: Path, name: str, damage: str, has_sums: bool) -> None:
+    make_checkpoint(tmp_path, 3)
+    path, _ = operator(tmp_path, name)
+    verify(tmp_path, 2)
+    DAMAGES[damage](path)
+    if not has_sums:
+        sums_of(path).unlink()
+    missing = path.with_name("0") if (name, damage) == ("v2/2", "missing") else path
+    with pytest.raises(DamagedCheckpoint, match=f"{missing} .*; restore it"):
+        verify(tmp_path, 2)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_schema_of_the_state_is_named(tmp_path: Path, damage: str) -> None:
+    make_checkpoint(tmp_path, 3)
+    _, schema = operator(tmp_path)
+    DAMAGES[damage](schema)
+    with pytest.raises(DamagedCheckpoint, match=f"{schema} .*; restore it"):
+        verify(tmp_path, 2)
+
+
+def test_a_stateful_checkpoint_that_was_moved_is_named_before_spark_looks_for_its_files(tmp_path: Path) -> None:
+    made, moved = tmp_path / "made", tmp_path / "moved"
+    make_checkpoint(made, 3)
+    _, schema = operator(made)
+    made.rename(moved)
+    with pytest.raises(DamagedCheckpoint, match=f"{schema} is missing; .* moved to {moved}: move the folder back"):
+        verify(moved, 2)
+    moved.rename(made)
+    verify(made, 2)
+
+
+def test_an_operator_is_described_during_the_first_batch(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path, 1, committed=0)
+    (tmp_path / "state" / "0" / "_metadata" / "v2").mkdir(parents=True)
+    verify(tmp_path, None)
+
+
+def operator(checkpoint: Path, name: str = "v2/2") -> tuple[Path, Path]:
+    """The files that describe an operator and the schema of its state."""
+    folder = checkpoint / "state" / "0"
+    path, schema = folder / "_metadata" / name, folder / "_stateSchema" / "default" / "0_711c9591"
+    write(schema, bytes(range(256)))
+    store = {"storeName": "default", "stateSchemaFilePaths": [f"file:{schema}"]}
+    info = {"operatorInfo": {"operatorId": 0, "operatorName": "transformWithState"}, "stateStoreInfo": [store]}
+    write(path, f"v2\n{json.dumps(info)}".encode())
+    return path, schema
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("has_sums", [True, False], ids=["checksums", "no-checksums"])
 @pytest.mark.parametrize("name", ["3.zip", "SSTs/000008-a.sst"])
 def test_a_damaged_snapshot_is_named(tmp_path: Path, name: str, damage: str, has_sums: bool) -> None:
     make_checkpoint(tmp_path, 3)

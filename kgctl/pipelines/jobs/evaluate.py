@@ -27,7 +27,8 @@ def run(run: RunContext, job: Job) -> int:
     last = ranked.where(f.col("_rank") <= evaluate.WINDOW + 1).drop("_rank").persist()
     try:
         commits = last.where("not tombstone").select(*KEY, f.unix_millis("commit_ts").alias("at_ms"))
-        points = commits.unionByName(last.select(*KEY, f.lit(now_ms).alias("at_ms"))).distinct()
+        times = f.array(f.lit(now_ms - 1000 * evaluate.RECENT_S), f.lit(now_ms))
+        points = commits.unionByName(last.select(*KEY, f.explode(times).alias("at_ms"))).distinct()
         wanted = points.select("topic", "part", "at_ms").distinct().repartition(TASKS, "topic", "part")
         ends = ends_at(wanted, LogEndLookup(settings.connection(CLIENT_ID), now_ms))
         # Each group gets only its own points; those of all groups of a partition would grow quadratically.

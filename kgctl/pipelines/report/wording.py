@@ -16,7 +16,7 @@ MEANINGS = {
     Health.REWOUND: "The committed offset moved back, so records are read again.",
     Health.LAGGING: "The offset advances, but the lag never falls.",
     Health.UNKNOWN: "There is not enough data.",
-    Health.OK: "There was no lag at one of the last commits, or the lag falls.",
+    Health.OK: "The consumer commits, and there was no lag at one of the last commits, or the lag falls.",
 }
 MAX_NAME_COLUMNS = 80
 END_OF_CALENDAR_MS = 253_402_300_800_000

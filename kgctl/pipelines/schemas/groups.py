@@ -130,7 +130,7 @@ HEALTH = Table(
         Column(
             "eta_s",
             "double",
-            "seconds until the lag is gone at the rate since the first evaluated commit; null: it does not shrink",
+            "seconds until the lag is gone at the rate since the first evaluated commit; null: it does not shrink, or STOPPED",
         ),
         Column("reasons", "array<string>", "why, in words"),
     ),

@@ -1,17 +1,18 @@
-"""The health of each partition of a group: Burrow's five rules over its last commits.
+"""The health of each partition of a group: Burrow's rules over its last commits.
 
 The window is the last WINDOW commits of a partition since its commit was last deleted; `complete` is the share of the
 window that exists. The lag at a commit is the distance to the end of the log at that time, interpolated linearly if
 `log_ends` has no point at exactly that time, and taken from the first or last point outside of their range. The rules,
 in this order (Burrow's term in parentheses):
 
-1. OK       there is no lag now, or there was none at one of the commits
-2. REWOUND  a committed offset is below the one before it (REWIND)
-3. STOPPED  the time since the last commit is longer than the window (STOP)
-4. STALLED  all commits are of the same offset (STALL)
-5. LAGGING  lag never fell from one commit to the next (WARN); if it did, OK
+1. OK       there is no lag now
+2. STOPPED  the time since the last commit is longer than the window, and there was lag for RECENT_S (STOP)
+3. OK       there was no lag at one of the commits
+4. REWOUND  a committed offset is below the one before it (REWIND)
+5. STALLED  all commits are of the same offset (STALL)
+6. LAGGING  lag never fell from one commit to the next (WARN); if it did, OK
 
-UNKNOWN if the end of the log is not known, or there is no commit. As in Burrow, a single commit with lag is STOPPED;
+A consumer that had read everything when it died is STOPPED: its commits may be old. UNKNOWN if the end of the log is not known, or there is no commit. As in Burrow, a single commit with lag is STOPPED;
 `complete` shows how little data the result is based on.
 """
 
@@ -25,18 +26,23 @@ from kgctl.pipelines.schemas.groups import HEALTH
 from kgctl.pipelines.transforms.lag import KEY, behind, committed_at
 
 WINDOW = 10
+# A consumer that had no lag this short a time ago is not late with its next commit. Burrow: ten of its refreshes, 100 s.
+RECENT_S = 100
 
 
 def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
     """The rows of HEALTH at `at`, ms since 1970: one per partition with commits, or with points in `log_ends`.
 
-    `commits` has its schema, `log_ends` has (group, topic, part, at, log_end). Later rows are ignored. A partition whose
+    `commits` has its schema, `log_ends` has (group, topic, part, at, log_end), with a point RECENT_S before `at`. Later rows are ignored. A partition whose
     commit was deleted has no row.
     """
     now = f.timestamp_millis(f.lit(at))
     until_now = commits.withColumn("_ts", committed_at()).where(f.col("_ts") <= now)
     points = log_ends.where((f.col("at") <= now) & f.col("log_end").isNotNull())
-    latest = points.groupBy(*KEY).agg(f.max_by("log_end", "at").alias("_now_end"))
+    recent = f.col("at") >= f.timestamp_millis(f.lit(at - 1000 * RECENT_S))
+    latest = points.groupBy(*KEY).agg(
+        f.max_by("log_end", "at").alias("_now_end"), f.min(f.when(recent, f.col("log_end"))).alias("recent_end")
+    )
     judged = _summarized(_with_lags(_window(until_now), points)).join(latest, [*KEY], "left")
     judged = judged.withColumns({"at": now, "now_lag": behind("_now_end", "last_offset")})
     health = _health()
@@ -46,7 +52,7 @@ def evaluate(commits: DataFrame, log_ends: DataFrame, at: int) -> DataFrame:
         health["status"].alias("status"),
         (f.col("commits") / WINDOW).alias("complete"),
         f.greatest("last_lag", "now_lag").alias("lag"),
-        _eta_s().alias("eta_s"),
+        f.when(health["status"] != str(Health.STOPPED), _eta_s()).alias("eta_s"),
         f.array(health["reason"]).alias("reasons"),
     )
     never_committed = latest.join(commits.select(*KEY).distinct(), [*KEY], "left_anti").select(
@@ -132,7 +138,7 @@ def _summarized(window: DataFrame) -> DataFrame:
 
 
 def _eta_s() -> Column:
-    """Seconds at the rate at which lag has shrunk since the first commit of the window."""
+    """Seconds at the rate at which lag has shrunk since the first commit of the window; null if it has not."""
     shrunk = f.col("first_lag") - f.col("now_lag")
     seconds = (f.unix_micros("at") - f.unix_micros("first_ts")) / 1e6
     return f.when(f.col("now_lag") == 0, 0.0).when(shrunk > 0, f.col("now_lag") * seconds / shrunk)
@@ -145,10 +151,24 @@ def _health() -> Column:
     seconds = {name: f.format_number(us / 1e6, 1) for name, us in (("silent", silent_us), ("window", window_us))}
     commits = f.when(f.col("commits") == 1, f.lit("1 commit")).otherwise(f.format_string("%d commits", "commits"))
     unknown = f.col("lag_unknown") | f.col("now_lag").isNull()
+    lagged = f.coalesce(f.col("recent_end") > f.col("last_offset"), f.lit(True))
     rewound = f.col("rewound")
     return (
         f.when(unknown, _health_of(Health.UNKNOWN, f.lit("the end of the log is not known")))
         .when(f.col("now_lag") == 0, _health_of(Health.OK, f.lit("no lag now")))
+        .when(
+            (silent_us > window_us) & lagged,
+            _health_of(
+                Health.STOPPED,
+                f.when(
+                    f.col("commits") == 1, f.format_string("no commit for %s s after a single one", seconds["silent"])
+                ).otherwise(
+                    f.format_string(
+                        "no commit for %s s, after %s within %s s", seconds["silent"], commits, seconds["window"]
+                    )
+                ),
+            ),
+        )
         .when(
             f.col("no_lag_ts").isNotNull(),
             _health_of(
@@ -162,19 +182,6 @@ def _health() -> Column:
                 Health.REWOUND,
                 f.format_string(
                     "the committed offset went back from %d to %d", rewound["_offset_before"], rewound["committed"]
-                ),
-            ),
-        )
-        .when(
-            silent_us > window_us,
-            _health_of(
-                Health.STOPPED,
-                f.when(
-                    f.col("commits") == 1, f.format_string("no commit for %s s after a single one", seconds["silent"])
-                ).otherwise(
-                    f.format_string(
-                        "no commit for %s s, after %s within %s s", seconds["silent"], commits, seconds["window"]
-                    )
                 ),
             ),
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 WINDOW = 10
+RECENT_S = 100
 
 Commit = tuple[float, int | None]
 Point = tuple[float, int]
@@ -29,15 +30,19 @@ def expected(
     steps = list(pairwise(window))
     current = max(0, ends[max(ends)] - window[-1][1])
     status = "OK"
-    if current and all(lag for *_, lag in window):
+    recent = [end for second, end in ends.items() if second >= now - RECENT_S]
+    has_lagged = all(end > window[-1][1] for end in recent)
+    if current and has_lagged and now - window[-1][0] > window[-1][0] - window[0][0]:
+        status = "STOPPED"
+    elif current and all(lag for *_, lag in window):
         if any(later[1] < earlier[1] for earlier, later in steps):
             status = "REWOUND"
-        elif now - window[-1][0] > window[-1][0] - window[0][0]:
-            status = "STOPPED"
         elif all(later[1] == earlier[1] for earlier, later in steps):
             status = "STALLED"
         elif not any(later[2] < earlier[2] for earlier, later in steps):
             status = "LAGGING"
     first_second, _, first_lag = window[0]
-    eta_s = None if current >= first_lag else current * (now - first_second) / (first_lag - current)
+    eta_s = (
+        None if status == "STOPPED" or current >= first_lag else current * (now - first_second) / (first_lag - current)
+    )
     return status, max(current, window[-1][2]), len(window) / WINDOW, eta_s if current else 0.0

@@ -68,37 +68,51 @@ def by_hand(*window: tuple[int, int, int], now: tuple[int, int]) -> tuple[list[C
 
 
 HAND_MADE: dict[str, tuple[tuple[list[Commit], list[Point]], str, str, int]] = {
-    # lags 10, 10 and now 0: rule 1 considers now first
+    # lags 10, 10 and now 0: now comes first
     "no lag now": (by_hand((0, 10, 20), (10, 20, 30), now=(12, 20)), "OK", "no lag now", 10),
-    # lags 5, 0, 5 and now 9: rule 1, although 25 came after 30, rule 2
+    # lags 5, 0, 5 and now 9: OK, although 25 came after 30
     "no lag before": (
         by_hand((0, 15, 20), (10, 30, 30), (20, 25, 30), now=(22, 34)),
         "OK",
         "no lag at the commit of 2023-11-14 22:16:28",
         9,
     ),
-    # offsets 10, 20, 15: rule 2, before rule 3 with 100 s without a commit after 20 s
+    # offsets 10, 20, 15, and 20 s without a commit after 20 s
     "rewound": (
-        by_hand((0, 10, 30), (10, 20, 40), (20, 15, 50), now=(120, 50)),
+        by_hand((0, 10, 30), (10, 20, 40), (20, 15, 50), now=(40, 50)),
         "REWOUND",
         "the committed offset went back from 20 to 15",
         35,
     ),
-    # the window is 20 s long, the last commit 21 s ago: rule 3, before rule 4
+    # the window is 20 s long, the last commit 21 s ago: that comes before a rewind and commits of one offset
     "stopped": (
         by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(41, 30)),
         "STOPPED",
         "no commit for 21.0 s, after 3 commits within 20.0 s",
         20,
     ),
-    # the same, 20 s ago: not longer than the window, so rule 4
+    # it had read everything when it died; 101 s later, lag is 10
+    "stopped without lag": (
+        by_hand((0, 10, 10), (10, 20, 20), now=(111, 30)),
+        "STOPPED",
+        "no commit for 101.0 s, after 2 commits within 10.0 s",
+        10,
+    ),
+    # the same, but 100 s ago there was no lag
+    "no lag a moment ago": (
+        ([(0, 10), (10, 20)], [(0, 10), (10, 20), (50, 20), (150, 30)]),
+        "OK",
+        "no lag at the commit of 2023-11-14 22:14:20",
+        10,
+    ),
+    # three commits of one offset, the last one 20 s ago: not longer than the window
     "stalled": (
         by_hand((0, 10, 30), (10, 10, 30), (20, 10, 30), now=(40, 30)),
         "STALLED",
         "lag, and 3 commits of the same offset 10",
         20,
     ),
-    # lags 10, 10, 15: never less than before, rule 5
+    # lags 10, 10, 15: never less than before
     "lagging": (
         by_hand((0, 10, 20), (10, 20, 30), (20, 25, 40), now=(25, 44)),
         "LAGGING",
@@ -169,7 +183,12 @@ def random_histories() -> Histories:
     for number in range(1500):
         step, drift = randomness.choice([0, 1, 5]), randomness.choice([0, 0, 1, -2])
         gaps = [randomness.randrange(1, 4) for _ in range(randomness.randrange(1, 15))]
-        second, offset, commits, points = NOW - sum(gaps) - randomness.randrange(25), 500, list[Commit](), list[Point]()
+        second, offset, commits, points = (
+            NOW - sum(gaps) - randomness.randrange(randomness.choice([25, 150])),
+            500,
+            list[Commit](),
+            list[Point](),
+        )
         for gap in gaps:
             second += gap
             offset -= randomness.choice([3, *[-step] * 30])

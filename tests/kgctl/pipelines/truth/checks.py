@@ -115,6 +115,8 @@ def check_health(out: Path, logs: Logs) -> None:
     wanted = {}
     for key, commits in history.items():
         ends = {second: logs.end_at(*key[1:], 1000 * second) for second, offset in commits if offset is not None}
+        recent_ms = at_ms - 1000 * oracle_evaluate.RECENT_S
+        ends[recent_ms / 1000] = logs.end_at(*key[1:], recent_ms)
         ends[at_ms / 1000] = max(logs.times[key[1:]]) + 1
         judged = oracle_evaluate.expected(commits, sorted(ends.items()), at_ms / 1000)
         if judged is not None:

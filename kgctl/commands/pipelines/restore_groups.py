@@ -23,11 +23,14 @@ from kgctl.model.items import StoredTopic
 from kgctl.model.plans import OFFSETS, ChangeRow, StoredGroup, StoredOffset
 from kgctl.pipelines.archive.groups import read_groups
 from kgctl.pipelines.archive.layout import GroupsSnapshot
-from kgctl.pipelines.archive.manifest import Archive, read_archive
+from kgctl.pipelines.archive.manifest import Archive, kept_in_place, read_archive
 from kgctl.pipelines.replay.groups import Continuation, ReplayedTopic, continuations, left_out
 from kgctl.pipelines.replay.kept import KeptReplay, kept_replays
 from kgctl.pipelines.replay.log import FOLDER
+from kgctl.pipelines.replay.plan import LOG_APPEND_TIME, TIMESTAMPS
+from kgctl.pipelines.replay.records import RecordFilter
 from kgctl.pipelines.replay.settings import PREFIX
+from kgctl.pipelines.replay.times import RecordTimes
 from kgctl.render import note
 from kgctl.watch.figures import counted
 
@@ -93,6 +96,7 @@ def restore_groups(
     if by not in (None, REPLAY, TIMESTAMP):
         raise typer.BadParameter(f"{by!r} is not one of {REPLAY}, {TIMESTAMP}.", param_hint="'--by'")
     seconds = drain_seconds(drain)
+    ctx.with_resource(kept_in_place(folder))
     archive = read_archive(folder)
     snapshot = _chosen(folder, read_groups(folder), group or ())
     if execute:
@@ -110,7 +114,8 @@ def restore_groups(
             if one.group not in failed and one.offset is not None:
                 stored = StoredOffset(one.key.topic, one.key.partition, one.offset, metadata=one.metadata)
                 good.setdefault(one.group, []).append(stored)
-        groups = [StoredGroup(name, None, offsets=tuple(offsets)) for name, offsets in good.items()]
+        types = {one.group: one.type for one in snapshot.offsets}
+        groups = [StoredGroup(name, None, types[name], offsets=tuple(offsets)) for name, offsets in good.items()]
         restoration = Restoration(
             "pipeline restore-groups", groups, OFFSET, is_same_cluster=False, taken_ms=snapshot.taken_ms, drain=seconds
         )
@@ -175,7 +180,12 @@ def _topics(
     counts = {name: topic.partitions for name, topic in stored.items() if isinstance(topic, StoredTopic)}
     for replay in replays:
         replay.settle(admin, archive, counts)
-    return {source: _topic(archive, source, target, counts, replay) for source, (target, replay) in found.items()}
+    times = admin.topic_configs([name for name in targets if name in counts], all_of_them=True) if replays else ()
+    timed = {row.topic for row in times if (row.config, row.value) == (TIMESTAMPS, LOG_APPEND_TIME)}
+    return {
+        source: _topic(archive, source, target, counts, replay, sets_times=target in timed)
+        for source, (target, replay) in found.items()
+    }
 
 
 def _ambiguous(source: str, first: str, its: KeptReplay | None, second: str, replay: KeptReplay) -> str:
@@ -186,19 +196,30 @@ def _ambiguous(source: str, first: str, its: KeptReplay | None, second: str, rep
 
 
 def _topic(
-    archive: Archive, source: str, target: str, counts: Mapping[str, int], replay: KeptReplay | None
+    archive: Archive,
+    source: str,
+    target: str,
+    counts: Mapping[str, int],
+    replay: KeptReplay | None,
+    *,
+    sets_times: bool,
 ) -> ReplayedTopic:
+    """`sets_times`: the broker gives records the time of their arrival."""
     spans = {key.partition: span for key, span in archive.spans.items() if key.topic == source}
     count = counts.get(target, archive.topics[source].partitions)
     if replay is None:
-        return ReplayedTopic(target, count, spans=spans)
+        times = RecordTimes(archive, source, RecordFilter())
+        return ReplayedTopic(target, count, times, is_replayed=False, spans=spans)
     its = replay.settings
     maps = {} if its.by_key else replay.maps(target)
+    ends = replay.ends(target) if its.by_key else None
     if replay.lacks_positions(target) and any(first < end for first, end in spans.values()):
         note(
             f"The cluster no longer knows how far replay {replay.short_id} of topic '{target}' was: offsets are found by time."
         )
-    return ReplayedTopic(target, count, its.by_key, its.shift_ms, its.is_now, maps, spans)
+    times = RecordTimes(archive, source, its.chosen)
+    has_new_times = its.is_now or sets_times
+    return ReplayedTopic(target, count, times, True, its.by_key, its.shift_ms, has_new_times, maps, spans, ends)
 
 
 def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]:
@@ -213,9 +234,9 @@ def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]
         if one.moment_ms is None:
             return one
         place = places[one.key, one.moment_ms]
-        return (
-            replace(one, error=place.as_row()) if isinstance(place, KgctlError) else replace(one, offset=place.offset)
-        )
+        if isinstance(place, KgctlError):
+            return replace(one, error=place.as_row())
+        return replace(one, offset=place.offset if one.at_most is None else min(place.offset, one.at_most))
 
     return [resolve(one) for one in found]
 

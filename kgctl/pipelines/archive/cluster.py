@@ -17,6 +17,7 @@ from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError, NotFound, TimedOut
 from kgctl.client.net.steps import Steps
+from kgctl.model.groups import CLASSIC
 from kgctl.model.items import StoredTopic
 from kgctl.model.plans import StoredGroup
 from kgctl.model.topic_partition import TopicPartition
@@ -118,7 +119,7 @@ def groups_snapshot(cluster: Cluster, topics: frozenset[str]) -> Steps[GroupsSna
     listing = yield from list_groups(cluster)
     for error in listing.errors:
         raise KgctlError(f"the groups of a broker are not known: {error.message}")
-    types = {group.group: group.type or "classic" for group in listing.groups}
+    types = {group.group: group.type or CLASSIC for group in listing.groups}
     found = yield from committed(cluster, sorted(types))
     groups = []
     for name, commits in found.items():
@@ -141,8 +142,8 @@ def groups_snapshot(cluster: Cluster, topics: frozenset[str]) -> Steps[GroupsSna
                 leader_epoch=-1 if one.leader_epoch is None else one.leader_epoch,
                 metadata=one.metadata or "",
                 timestamp_ms=one.timestamp,
-                log_start=one.log_start or 0,
-                log_end=one.offset if one.log_end is None else one.log_end,
+                log_start=one.log_start,
+                log_end=one.log_end,
                 type=types[group.group],
             )
             for group in sorted(described, key=lambda group: group.group)

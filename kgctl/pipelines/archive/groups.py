@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from kgctl.pipelines.archive.layout import FORMAT, GROUPS_FILE, GroupOffset, GroupsSnapshot
+from kgctl.pipelines.archive.layout import GROUPS_FILE, GroupOffset, GroupsSnapshot
 from kgctl.pipelines.tables.durable import write_durably
 from kgctl.pipelines.tables.errors import Damaged
+
+# Since 3, what is not known is null. Before, `log_start` was then 0, and `log_end` the committed offset.
+FORMAT = 3
 
 
 def write_groups(folder: Path, snapshot: GroupsSnapshot) -> None:
@@ -29,12 +32,18 @@ def read_groups(folder: Path) -> GroupsSnapshot | None:
             raise ValueError(f"format {content['format']}, written by a newer kgctl; this one reads format {FORMAT}")
         if expected != _checksum(content):
             raise ValueError("the checksum does not match")
-        return GroupsSnapshot(content["taken_ms"], tuple(GroupOffset(**one) for one in content["offsets"]))
+        offsets = tuple(GroupOffset(**one) for one in content["offsets"])
+        return GroupsSnapshot(content["taken_ms"], offsets if content["format"] >= 3 else tuple(map(_sure, offsets)))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
         raise Damaged(f"{path}: the committed offsets are damaged ({reason})") from error
+
+
+def _sure(one: GroupOffset) -> GroupOffset:
+    """What an older format certainly says."""
+    return replace(one, log_start=one.log_start or None, log_end=None if one.log_end == one.offset else one.log_end)
 
 
 def _checksum(content: dict[str, object]) -> int:

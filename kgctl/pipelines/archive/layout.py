@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from kgctl.model.groups import CLASSIC
 from kgctl.model.topic_partition import TopicPartition
 
 # 2: a commit may stand for several that were joined.
@@ -98,9 +99,9 @@ class Hole:
 class GroupOffset:
     """A committed offset. `leader_epoch` is -1 and `metadata` "" if there is none.
 
-    `timestamp_ms` is that of the first record at or after the offset; None: the log had no such record. `log_start` and
-    `log_end` are those of the partition at that time: a group with `offset == log_end` had no lag. `type` is classic,
-    consumer, share or streams; for a share group the offset is where it begins to read.
+    `timestamp_ms` is that of the first record at or after the offset, `log_start` and `log_end` are those of the partition
+    at that time. Each is None if it is not known; there was no such record if `offset` is `log_end`. `type` is Classic, Consumer,
+    Share or Streams; for a share group the offset is where it begins to read.
     """
 
     group: str
@@ -110,9 +111,9 @@ class GroupOffset:
     leader_epoch: int
     metadata: str
     timestamp_ms: int | None
-    log_start: int
-    log_end: int
-    type: str = "classic"
+    log_start: int | None
+    log_end: int | None
+    type: str = CLASSIC
 
 
 @dataclass(frozen=True, slots=True)

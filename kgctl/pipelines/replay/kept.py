@@ -44,6 +44,10 @@ class KeptReplay:
         """Whether the cluster no longer has them: the topic may be another one by now."""
         return target not in {part.topic for part in self._confirmed}
 
+    def ends(self, target: str) -> dict[int, int] | None:
+        """Of a replay by key, see `ReplayLog.target_ends`."""
+        return None if self.lacks_positions(target) else self.log.target_ends(target)
+
     def maps(self, target: str) -> dict[int, OffsetMap]:
         """By the number of the partition in the archive."""
         partitions = {part for line in self.log.lines for part in line.moves if part.topic == target} & self._confirmed

@@ -25,7 +25,8 @@ from kgctl.pipelines.replay.offset_map import OffsetMap, Stretch
 from kgctl.pipelines.tables.manifest import Busy, Damaged
 
 FOLDER, SETTINGS, OFFSETS, LOCK = "_replays", "replay.json", "offsets.log", "lock"
-FORMAT = 1
+# 2: by key, lines also say where the records of the replay end in the target.
+FORMAT = 2
 _FINISHED = b"finished\n"
 Positions = Mapping[TopicPartition, int]
 
@@ -36,20 +37,30 @@ class PositionsLost(Precondition):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One transaction: how far it moved each part (see `ReplaySettings.part_of`), and which offsets its records got."""
+    """One transaction: how far it moved each part (see `ReplaySettings.part_of`), and which offsets its records got.
+
+    `ends`, of a replay by key: the offset after its last record in each partition of the target. None: not known.
+    """
 
     moves: Mapping[TopicPartition, tuple[int, int]]
     stretches: Mapping[TopicPartition, Sequence[Stretch]] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] | None = None
 
     def without(self, parts: Collection[TopicPartition]) -> Committed:
+        """Also without the ends in their topics."""
         moves = {part: move for part, move in self.moves.items() if part not in parts}
-        return Committed(moves, {part: some for part, some in self.stretches.items() if part not in parts})
+        stretches_ = {part: some for part, some in self.stretches.items() if part not in parts}
+        topics = {part.topic for part in parts}
+        ends = None if self.ends is None else {key: end for key, end in self.ends.items() if key.topic not in topics}
+        return Committed(moves, stretches_, ends)
 
     def to_line(self) -> bytes:
-        content = [
+        content: Any = [
             [*partition, start, end, [list(one) for one in self.stretches.get(partition, ())]]
             for partition, (start, end) in sorted(self.moves.items())
         ]
+        if self.ends is not None:
+            content = {"moves": content, "ends": [[*partition, end] for partition, end in sorted(self.ends.items())]}
         text = json.dumps(content, separators=(",", ":")).encode()
         return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -60,11 +71,15 @@ class Committed:
         if not line.endswith(b"\n") or int(checksum, 16) != zlib.crc32(text):
             raise ValueError("the checksum does not match")
         content = json.loads(text)
+        ends = None
+        if isinstance(content, dict):
+            ends = {TopicPartition(topic, number): end for topic, number, end in content["ends"]}
+            content = content["moves"]
         moves = {TopicPartition(topic, number): (start, end) for topic, number, start, end, _ in content}
         parts = {
             TopicPartition(topic, number): tuple(Stretch(*one) for one in some) for topic, number, _, _, some in content
         }
-        return cls(moves, parts)
+        return cls(moves, parts, ends)
 
 
 class ReplayLog:
@@ -84,7 +99,7 @@ class ReplayLog:
             else:
                 try:
                     self.lines.append(Committed.from_line(text))
-                except (ValueError, TypeError) as error:
+                except (ValueError, TypeError, KeyError) as error:
                     # Only the last line may be torn: its transaction is not committed yet.
                     if number == len(content) - 1:
                         break
@@ -143,6 +158,17 @@ class ReplayLog:
             parts += line.stretches.get(partition, ())
             end = move[1]
         return None if start < 0 else OffsetMap(parts, start, end)
+
+    def target_ends(self, topic: str) -> dict[int, int] | None:
+        """By key: the offset after the last replayed record in each partition of a target that has any; None if not known."""
+        found: dict[int, int] = {}
+        for line in self.lines:
+            if line.ends is None and any(part.topic == topic for part in line.moves):
+                return None
+            for key, end in (line.ends or {}).items():
+                if key.topic == topic:
+                    found[key.partition] = max(end, found.get(key.partition, 0))
+        return found
 
     def _write(self, text: bytes) -> None:
         try:

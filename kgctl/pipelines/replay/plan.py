@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from kgctl.client.net.errors import KgctlError, NotFound, Precondition, from_row
+from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.model.failure import RowError
 from kgctl.model.items import StoredTopic
 from kgctl.model.pipelines import ReplayRow
@@ -14,6 +14,7 @@ from kgctl.pipelines.replay.settings import ReplaySettings
 from kgctl.watch.figures import counted, span
 
 RETENTION, TIMESTAMPS, POLICY = "retention.ms", "message.timestamp.type", "cleanup.policy"
+LOG_APPEND_TIME = "LogAppendTime"
 # Kafka's, for a topic that is going to be created; its broker may have others.
 DEFAULTS = {RETENTION: "604800000", POLICY: "delete"}
 
@@ -95,7 +96,7 @@ def _about_configs(
 ) -> list[str]:
     """What the target's configs do to records as they are replayed."""
     notes = []
-    if configs.get(TIMESTAMPS) == "LogAppendTime":
+    if configs.get(TIMESTAMPS) == LOG_APPEND_TIME:
         return ["LogAppendTime: the target replaces the timestamps"]
     retention = configs.get(RETENTION) or ""
     if not settings.is_now and "delete" in (configs.get(POLICY) or "") and retention.isdigit():
@@ -105,8 +106,3 @@ def _about_configs(
                 f"the oldest record is {span(age_s)} old, and retention.ms deletes records after {span(keeps_s)}"
             )
     return notes
-
-
-def refused(rows: Sequence[ReplayRow]) -> KgctlError | None:
-    """The error of the first row that has one: a replay is carried out as a whole or not at all."""
-    return next((from_row(row.error) for row in rows if row.error), None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise, repeat
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 
 from kgctl.client.producer.records import Headers
 from kgctl.model.topic_partition import TopicPartition
@@ -17,6 +18,7 @@ from kgctl.pipelines.tables.manifest import Damaged
 
 # As Python objects records take several times their size, and all partitions are read at once.
 _MOST_ROWS = 2_000
+_TIMES_ROWS = 8_192
 
 
 def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: RecordFilter) -> Iterator[Run]:
@@ -42,6 +44,19 @@ def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: R
             raise Damaged(f"{archive.folder}: a file of {partition} cannot be read ({error})") from error
     if position < end:
         yield Run(partition, [], [], [], [], [], end)
+
+
+def read_times(archive: Archive, file: ArchivedFile, *, needs_keys: bool) -> Iterator[tuple[int, bytes | None, int]]:
+    """Offset, key and time of each record of a file, ms since 1970; the key is None unless `needs_keys`. Raises Damaged."""
+    path = archive.path_of(file)
+    columns = ["offset", "timestamp", "key"] if needs_keys else ["offset", "timestamp"]
+    try:
+        with parquet.ParquetFile(path) as opened:
+            for batch in opened.iter_batches(_TIMES_ROWS, columns=columns):
+                keys = batch.column("key").to_pylist() if needs_keys else repeat(None, batch.num_rows)
+                yield from zip(batch.column("offset").to_pylist(), keys, timestamps_ms(batch).tolist(), strict=True)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise Damaged(f"{path}: the file cannot be read ({error})") from error
 
 
 def _run(partition: TopicPartition, batch: pa.RecordBatch) -> Run:

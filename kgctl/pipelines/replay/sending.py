@@ -111,7 +111,7 @@ class Target:
         self._begin()
         self.producer.flush()
         parts = {self._settings.part_of(source): move for source, move in moves.items()}
-        self._log.append(Committed(parts, self._stretches()))
+        self._log.append(self._committed(parts))
         groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         for source, (_, end) in moves.items():
             part = self._settings.part_of(source)
@@ -148,15 +148,20 @@ class Target:
             raise BadValue(f"{run.partition}: a record would be from before 1970 with this shift of its time")
         return times
 
-    def _stretches(self) -> dict[TopicPartition, list[Stretch]]:
-        """Of the batches since the last call. By key, a target partition has records of several ones: no map keeps that."""
+    def _committed(self, parts: Mapping[TopicPartition, tuple[int, int]]) -> Committed:
+        """With the offsets of the batches since the last call.
+
+        By key, a target partition has records of several ones: no map keeps that, but where they end.
+        """
         batches, self._acknowledged = self._acknowledged, []
-        found: dict[TopicPartition, list[Stretch]] = {}
+        tagged = [(one.partition, one.base_offset, one.tags) for one in batches if one.tags]
         if self._settings.by_key:
-            return found
-        for batch in batches:
-            if batch.base_offset >= 0 and batch.tags:
-                found.setdefault(batch.partition, []).extend(
-                    stretches([offset for offset, _ in batch.tags], batch.base_offset)
-                )
-        return found
+            ends: dict[TopicPartition, int] = {}
+            for partition, base, tags in tagged:
+                ends[partition] = max(base + len(tags), ends.get(partition, 0))
+            return Committed(parts, ends=ends if all(base >= 0 for _, base, _ in tagged) else None)
+        found: dict[TopicPartition, list[Stretch]] = {}
+        for partition, base, tags in tagged:
+            if base >= 0:
+                found.setdefault(partition, []).extend(stretches([offset for offset, _ in tags], base))
+        return Committed(parts, found)

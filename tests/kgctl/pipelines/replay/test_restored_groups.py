@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from broker.local import LocalBroker
+from kgctl import Producer
+from kgctl.model.groups import CLASSIC, SHARE
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.groups import write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
@@ -35,7 +39,15 @@ def partitions_of_rows(draw: st.DrawFn) -> list[list[Row]]:
     return found
 
 
-def archived(folder: Path, topic: str, partitions: Partitions, offsets: Mapping[str, Sequence[int]]) -> None:
+def archived(
+    folder: Path,
+    topic: str,
+    partitions: Partitions,
+    offsets: Mapping[str, Sequence[int]],
+    *,
+    knows_times: bool = True,
+    type_: str = CLASSIC,
+) -> None:
     """`offsets`: what each group has committed for each partition."""
     rows = {TopicPartition(topic, number): some for number, some in enumerate(partitions)}
     ranges = {key: (0, end_of(some)) for key, some in rows.items()}
@@ -48,9 +60,10 @@ def archived(folder: Path, topic: str, partitions: Partitions, offsets: Mapping[
             offset,
             -1,
             f"of {group}",
-            time_at(partitions[number], offset),
+            time_at(partitions[number], offset) if knows_times else None,
             0,
-            end_of(partitions[number]),
+            end_of(partitions[number]) if knows_times else offset,
+            type_,
         )
         for group, own in offsets.items()
         for number, offset in enumerate(own)
@@ -134,28 +147,46 @@ def test_after_a_replay_groups_read_exactly_what_they_had_not_read(
         assert unread(kgctl, group, topic, len(partitions)) == left(partitions, own)
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(with_offsets(), st.sampled_from([("--by", "timestamp"), ("--partitions", "by-key")]))
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    with_offsets(),
+    st.sampled_from([("--by", "timestamp"), ("--partitions", "by-key")]),
+    st.sampled_from(["0s", "4s", "-4s"]),
+    st.booleans(),
+)
 def test_by_time_groups_skip_no_record(
     our_cluster: Cluster,
     tmp_path_factory: pytest.TempPathFactory,
     given_: tuple[list[list[Row]], list[list[int]]],
     how: tuple[str, str],
+    shift: str,
+    knows_times: bool,
 ) -> None:
+    """Also if times go back, if the snapshot lacks them, and if a clock that is behind writes more after the replay."""
     partitions, committed = given_
-    if how[0] == "--partitions":
-        # Only where times do not go back, each record that is left is at or after the time of the first one.
-        partitions = [
-            [Row(one.offset, one.key, one.value, NOON_MS + one.offset) for one in rows] for rows in partitions
-        ]
     folder, topic, kgctl = tmp_path_factory.mktemp("archive"), fresh("moved"), Kgctl(our_cluster.bootstrap_servers)
     offsets = {fresh("g"): own for own in committed}
-    archived(folder, topic, partitions, offsets)
-    run(kgctl, "replay", folder, "--all-topics", "--create", *(how if how[0] == "--partitions" else ()))
+    archived(folder, topic, partitions, offsets, knows_times=knows_times)
+    shifted = ("--shift-time", shift)
+    run(kgctl, "replay", folder, "--all-topics", "--create", *shifted, *(how if how[0] == "--partitions" else ()))
+    later = write_late(our_cluster.bootstrap_servers, topic, len(partitions))
     run(kgctl, "restore-groups", folder, *(how if how[0] == "--by" else ()))
+    milliseconds = 1000 * int(shift.removesuffix("s"))
     for group, own in offsets.items():
         found = {one for some in unread(kgctl, group, topic, len(partitions)) for one in some}
-        assert found >= {one for some in left(partitions, own) for one in some}
+        expected = {(*one[:3], one[3] + milliseconds) for some in left(partitions, own) for one in some}
+        assert found >= expected | later
+        if all(offset == end_of(rows) for offset, rows in zip(own, partitions, strict=True)):
+            assert found == later
+
+
+def write_late(bootstrap: str, topic: str, partitions: int) -> set[Content]:
+    """A record per partition, with a time before all others."""
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number in range(partitions):
+            producer.send(topic, b"late-%d" % number, partition=number, timestamp_ms=NOON_MS - 60_000)
+        producer.flush(30)
+    return {(None, b"late-%d" % number, (), NOON_MS - 60_000) for number in range(partitions)}
 
 
 def orders(count: int) -> list[Row]:
@@ -195,7 +226,7 @@ def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, t
         assert admin.committed([group]) == {group: {}}
     run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-2", "--id", "again")
     refused = run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", code=6)
-    assert ", again): choose one with --id" in refused or "(again, " in refused
+    assert re.search(r"was replayed several times \((again, \w+|\w+, again)\): choose one with --id", refused)
     run(kgctl, "restore-groups", tmp_path, "--id", "again", "--group", group)
     assert unread(kgctl, group, f"{topic}-2", 1) == left([orders(10)], [7])
 
@@ -216,6 +247,65 @@ def test_a_group_ahead_of_an_unfinished_replay_waits_for_it(our_cluster: Cluster
     assert unread(kgctl, groups[1], topic, 1) == left([orders(10)], [6])
     with kgctl.admin() as admin:
         assert admin.committed([groups[0]]) == {groups[0]: {}}
+
+
+@pytest.mark.parametrize("sets_times", [False, True], ids=["now", "LogAppendTime"])
+def test_times_of_the_replay_do_not_show_where_a_group_was(
+    our_cluster: Cluster, tmp_path: Path, sets_times: bool
+) -> None:
+    topic, kgctl, groups = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), [fresh("g"), fresh("h")]
+    archived(tmp_path, topic, [orders(10)], {groups[0]: [7], groups[1]: [21]})
+    config = ("--config", "message.timestamp.type=LogAppendTime") if sets_times else ()
+    assert kgctl("topics", "create", topic, *config).exit_code == 0
+    run(kgctl, "replay", tmp_path, "--all-topics", "--partitions", "by-key", *(() if sets_times else ["--now"]))
+    refused = run(kgctl, "restore-groups", tmp_path, code=4)
+    assert f"group '{groups[0]}': the records of topic '{topic}' have the times at which they were replayed" in refused
+    with kgctl.admin() as admin:
+        assert admin.committed([groups[0]]) == {groups[0]: {}}
+    # The other one had read everything, and the end of the replay is known.
+    assert unread(kgctl, groups[1], topic, 1) == [[]]
+
+
+def test_topics_that_were_moved_by_other_means_are_found_by_time(our_cluster: Cluster, tmp_path: Path) -> None:
+    """The cluster may have older records than the archive."""
+    topic, kgctl = fresh("moved"), Kgctl(our_cluster.bootstrap_servers)
+    all_rows = orders(10)
+    assert kgctl("topics", "create", topic, "--config", "retention.ms=-1").exit_code == 0
+    with Producer(bootstrap_servers=our_cluster.bootstrap_servers) as producer:
+        for row in all_rows:
+            producer.send(topic, row.value, row.key, timestamp_ms=row.timestamp_ms)
+        producer.flush(20)
+    add(tmp_path, {TopicPartition(topic, 0): all_rows[4:]}, {TopicPartition(topic, 0): (8, 21)}, topics=[facts(topic)])
+    behind, done, older, unknown = (fresh("g") for _ in range(4))
+    of = [(behind, 11, None), (done, 21, None), (older, 3, all_rows[2].timestamp_ms), (unknown, 3, None)]
+    offsets = [GroupOffset(group, topic, 0, offset, -1, "", time_ms, None, None) for group, offset, time_ms in of]
+    write_groups(tmp_path, GroupsSnapshot(NOON_MS + 1_000_000, tuple(offsets)))
+    write_late(our_cluster.bootstrap_servers, topic, 1)
+    refused = run(kgctl, "restore-groups", tmp_path, code=4)
+    assert f"group '{unknown}': the archive has no time of the record at offset 3 of {topic}-0" in refused
+    late = [(None, b"late-0", (), NOON_MS - 60_000)]
+    assert unread(kgctl, behind, topic, 1) == [of_rows(all_rows[6:]) + late]
+    assert unread(kgctl, older, topic, 1) == [of_rows(all_rows[2:]) + late]
+    # It reads one record again: only that one is certainly before all that it has not read.
+    assert unread(kgctl, done, topic, 1) == [of_rows(all_rows[9:]) + late]
+
+
+def test_a_share_group_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic, group, other = fresh("moved"), fresh("share"), fresh("g")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    archived(tmp_path, topic, [orders(10)], {group: [7]}, type_=SHARE)
+    with LocalBroker() as broker:
+        kgctl = Kgctl(broker.bootstrap_servers)
+        assert kgctl("cluster", "set-feature", "share.version=1", "--execute", "--no-journal").exit_code == 0
+        run(kgctl, "replay", tmp_path, "--all-topics", "--create")
+        run(kgctl, "restore-groups", tmp_path)
+        (row,) = kgctl.rows("groups", "list", "--match", group)
+        assert row["type"] == SHARE
+        (row,) = kgctl.rows("groups", "describe", group)
+        assert row["current_offset"] == 4
+        kgctl.commit(other, topic, p0=1)
+        refused = run(kgctl, "restore-groups", tmp_path, "--group", f"{group}={other}", code=6)
+        assert "the offsets are those of a share group" in refused
 
 
 def test_without_committed_offsets_there_is_nothing_to_restore(our_cluster: Cluster, tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def archive(
         raise typer.BadParameter("A run with --follow does not end.", param_hint="'--until'")
     names = tuple(dict.fromkeys(topics or ()))
     if bool(names) == all_topics:
-        raise typer.BadParameter("Name topics, or give --all-topics.", param_hint="'TOPIC'")
+        both = ", not both" if names else ""
+        raise typer.BadParameter(f"Give topics or --all-topics{both}.", param_hint="'TOPIC'")
     common = settings_of(
         ctx,
         out,

@@ -51,7 +51,7 @@ def maintain(
             "--keep",
             metavar="[TABLE=]DAYS",
             help="Drop days (UTC) that ended longer ago, such as 30d; all: keep all days of a table. Repeatable; an entry "
-            "with a table precedes the one without.",
+            "with a table takes precedence over one without.",
         ),
     ] = None,
     execute: Execute = False,

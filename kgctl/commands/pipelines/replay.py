@@ -75,8 +75,8 @@ EPILOG = (
         "kgctl pipeline replay archive --all-topics --create --context new",
         "kgctl pipeline replay archive --all-topics --create --execute",
         "kgctl pipeline replay archive --topic orders --to orders-copy --execute",
-        "kgctl pipeline replay archive --to test --speed 10 --now --execute",
-        "kgctl pipeline replay archive --to test --key 4711 --rate 100 --execute",
+        "kgctl pipeline replay archive --topic orders --to test --speed 10",
+        "kgctl pipeline replay archive --topic orders --to test --key 4711",
     )
 )
 

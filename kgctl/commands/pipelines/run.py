@@ -25,6 +25,7 @@ from kgctl.commands.pipelines.run_options import (
     Trigger,
     above_zero,
     check_once,
+    local_folder,
     one_of,
     settings_of,
 )
@@ -208,7 +209,7 @@ def run(
         step_s=above_zero(step, "--step"),
         topics=topics,
         scan_every_s=above_zero(scan_every, "--scan-every"),
-        checkpoint=None if checkpoint is None else str(checkpoint.absolute()),
+        checkpoint=None if checkpoint is None else local_folder(checkpoint, "--checkpoint"),
         remote=remote,
         report=report,
         sinks=tuple(f"{target.kind}:{target.where}" for target in targets),

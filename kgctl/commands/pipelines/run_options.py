@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +13,12 @@ from broker.secret_names import is_secret
 from kgctl.commands.shared.settings import settings
 from kgctl.commands.shared.times import parse_datetime, parse_duration
 from kgctl.pipelines.settings import SOURCES, RunSettings
-from kgctl.pipelines.source.option_names import OF_RUNS
+from kgctl.pipelines.source.option_names import OF_RUNS, BadOption, known_to_read
 
 LOG_NAME = "spark.log"
+# A path has one slash less than the address that it was made of.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_MASTER = re.compile(r"local(-cluster)?(\[[^]]+\])?$|yarn$|(spark|k8s)://.")
 
 Once = Annotated[bool, typer.Option("--once", help="Read up to the current end of the topics. [default]")]
 Follow = Annotated[bool, typer.Option("--follow", help="Keep running until Ctrl-C.")]
@@ -61,23 +65,26 @@ def settings_of(
     quick: bool,
 ) -> RunSettings:
     """Settings without jobs and topics, for the cluster of the command line."""
+    if not follow and getattr(ctx.get_parameter_source("trigger"), "name", None) == "COMMANDLINE":
+        raise typer.BadParameter("Give it with --follow.", param_hint="'--trigger'")
+    folder = local_folder(out, "--out")
     connection = settings(ctx).portable_connection()
     return RunSettings(
         jobs=(),
         bootstrap=",".join(map(str, connection.bootstrap)),
-        out=str(out.absolute()),
+        out=folder,
         source=one_of(source, SOURCES, "--source"),
         since=_since(since),
         follow=follow,
         trigger_s=above_zero(trigger, "--trigger"),
         max_outage_s=parse_duration(max_outage, "--max-outage") / 1000,
         max_offsets_per_trigger=max_offsets,
-        master=master,
+        master=_master(master),
         conf=tuple(_pair(text, "--conf") for text in conf or ()),
-        source_options=tuple(map(_source_option, option or ())),
+        source_options=_source_options(option or (), source),
         quick=quick,
         timeout_s=connection.timeout,
-        log_file=str(out.absolute() / LOG_NAME),
+        log_file=f"{folder}/{LOG_NAME}",
         read_only=settings(ctx).target().is_read_only,
         connection_properties=tuple(one for one in connection.properties if one[0] != "bootstrap.servers"),
     )
@@ -95,6 +102,25 @@ def _since(text: str) -> str | int:
     return parse_datetime(text, "--from")
 
 
+def local_folder(path: Path, option: str) -> str:
+    """The absolute path of a folder that need not exist."""
+    scheme = _SCHEME.match(str(path))
+    if scheme:
+        raise typer.BadParameter(
+            f"Addresses such as {scheme[1]}:// are not supported: give a folder that all nodes can write to.",
+            param_hint=f"'{option}'",
+        )
+    return str(path.absolute())
+
+
+def _master(text: str) -> str:
+    if not _MASTER.match(text):
+        raise typer.BadParameter(
+            f"{text!r} is not local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL.", param_hint="'--master'"
+        )
+    return text
+
+
 def above_zero(value: float, option: str) -> float:
     if not 0 < value <= 86400 * 365:
         raise typer.BadParameter(f"{value:g} is not a number of seconds above 0.", param_hint=f"'{option}'")
@@ -106,6 +132,16 @@ def _pair(text: str, flag: str) -> tuple[str, str]:
     if not key or not equals:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=f"'{flag}'")
     return key, value
+
+
+def _source_options(texts: Sequence[str], source: str) -> tuple[tuple[str, str], ...]:
+    options = tuple(map(_source_option, texts))
+    if source == "kgctl":
+        try:
+            known_to_read(dict(options))
+        except BadOption as error:
+            raise typer.BadParameter(f"{error}.", param_hint="'--option'") from None
+    return options
 
 
 def _source_option(text: str) -> tuple[str, str]:

@@ -66,6 +66,11 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--conf", "spark.x", "--out", "x"], "'spark.x' is not KEY=VALUE."),
         (["run", "decode", "--option", "kafka.sasl.password=x", "--out", "x"], "other users can read command lines"),
         (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
+        (["run", "decode", "--option", "foo=bar", "--out", "x"], 'format("kgctl") has no option'),
+        (["run", "decode", "--master", "spork", "--out", "x"], "'spork' is not local, local[N]"),
+        (["run", "decode", "--trigger", "5", "--out", "x"], "Give it with --follow."),
+        (["run", "decode", "--out", "s3://bucket/x"], "Addresses such as s3:// are not supported"),
+        (["run", "decode", "--checkpoint", "hdfs://h/x", "--out", "x"], "Addresses such as hdfs:// are not supported"),
         (["run", "decode", "--option", "failondataloss=false", "--out", "x"], "A run sets failondataloss itself."),
         (
             ["archive", "t", "--option", "kafka.isolation.level=read_committed", "--out", "x"],

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
-from tests.kgctl.pipelines.runs import rows
 from tests.kgctl.pipelines.transforms import oracle_evaluate, oracle_lag
+from tests.kgctl.pipelines.truth import checks_anomalies, checks_members, checks_topics, checks_transactions
 from tests.kgctl.pipelines.truth.logs import Logs, milliseconds
-from tests.kgctl.pipelines.truth.traffic import GROUPS, Place, Traffic
+from tests.kgctl.pipelines.truth.traffic import Place
+from tests.kgctl.pipelines.truth.world import STEP_MS, Row, World
 
-Row = dict[str, Any]
 
-
-def check_commits(out: Path, logs: Logs, traffic: Traffic) -> None:
-    found = of_users(rows(out, "commits"))
+def check_commits(world: World) -> None:
+    found = world.of_users("commits")
     assert once(found, "log_partition", "log_offset") == {
-        place: dict(zip(_COMMIT, row, strict=True)) for place, row in logs.decoded("commits").items()
+        place: dict(zip(_COMMIT, row, strict=True)) for place, row in world.logs.decoded("commits").items()
     }
     by_place = defaultdict(list)
     for row in sorted(found, key=lambda row: row["log_offset"]):
         by_place[row["group"], row["topic"], row["part"]].append(row["committed"])
-    assert dict(by_place) == traffic.commits
-    assert rows(out, "quarantine") == []
+    assert dict(by_place) == world.traffic.commits
 
 
-def check_group_events(out: Path, logs: Logs) -> None:
-    found = once(of_users(rows(out, "group_events")), "log_partition", "log_offset")
-    wanted = logs.decoded("group_events")
+def check_quarantine(world: World) -> None:
+    assert world.rows("quarantine") == []
+
+
+def check_group_events(world: World) -> None:
+    found = once(world.of_users("group_events"), "log_partition", "log_offset")
+    wanted = world.logs.decoded("group_events")
     assert found.keys() == wanted.keys()
     for place, (
         group,
@@ -44,7 +46,7 @@ def check_group_events(out: Path, logs: Logs) -> None:
         state,
         gone,
         members,
-        _,
+        version,
         at,
     ) in wanted.items():
         row = found[place]
@@ -52,18 +54,23 @@ def check_group_events(out: Path, logs: Logs) -> None:
         assert tuple(row[name] for name in names) == (
             *(group, generation, protocol_type, protocol, leader, state, gone, at),
         )
+        assert (row["kind"], row["group_type"], row["value_version"]) == ("GroupMetadata", "classic", version)
         assert [(one["member_id"], one["assigned"]) for one in row["members"] or []] == [
             (member[0], [{"topic": topic, "parts": parts} for topic, parts in member[-1]]) for member in members or []
         ]
 
 
-def check_log_ends(out: Path, logs: Logs, step_ms: int) -> None:
+def check_log_ends(world: World) -> None:
     """Ends that were looked up by time are exact; those sampled during traffic lie between its records."""
-    found = rows(out, "log_ends")
+    found, logs = world.rows("log_ends"), world.logs
     places = {(row["topic"], row["part"], row["at"]) for row in found}
     assert len(places) == len(found)
+    partitions = {place[1:] for place in world.traffic.commits}
+    assert places == {(*place, row["at"]) for row in found for place in partitions}
     for row in found:
         at_ms = milliseconds(row["at"])
+        assert row["log_start"] == (0 if row["source"] == "sampled" else None)
+        assert row["source"] == "sampled" or (row["source"] == "by_timestamp" and at_ms % STEP_MS == 0)
         end = logs.end_at(row["topic"], row["part"], at_ms)
         if row["source"] == "by_timestamp":
             assert row["log_end"] == end, row
@@ -72,19 +79,19 @@ def check_log_ends(out: Path, logs: Logs, step_ms: int) -> None:
     points = sorted({milliseconds(row["at"]) for row in found})
     sampled = {milliseconds(row["at"]) for row in found if row["source"] == "sampled"}
     steps = [at_ms for at_ms in points if at_ms not in sampled]
-    assert all(at_ms % step_ms == 0 for at_ms in steps)
+    assert all(at_ms % STEP_MS == 0 for at_ms in steps)
     # No step is left out, unless a run ended exactly there.
-    assert set(range(steps[0], steps[-1], step_ms)) <= set(points)
+    assert set(range(steps[0], steps[-1], STEP_MS)) <= set(points)
     first = min(milliseconds(row[6]) for row in logs.decoded("commits").values() if row[6] is not None)
-    assert steps[0] - first <= step_ms
+    assert steps[0] - first <= STEP_MS
 
 
-def check_lag(out: Path, logs: Logs) -> None:
+def check_lag(world: World) -> None:
     """Against the log ends of the table, which have a check of their own."""
-    found = of_users(rows(out, "f_lag"))
+    found, logs = world.of_users("f_lag"), world.logs
     ends = [
         (row["topic"], row["part"], milliseconds(row["at"]) / 1000, row["log_end"], row["source"])
-        for row in rows(out, "log_ends")
+        for row in world.rows("log_ends")
     ]
     behind = {
         (topic, part, offset): time_ms / 1000
@@ -104,10 +111,11 @@ def check_lag(out: Path, logs: Logs) -> None:
         assert seen[key] == pytest.approx(row), key
 
 
-def check_health(out: Path, logs: Logs) -> None:
+def check_health(world: World) -> None:
     """The last evaluation. The end of the logs must not have moved since."""
-    found = of_users(rows(out, "health"))
+    found, logs = world.of_users("health"), world.logs
     at_ms = max(milliseconds(row["at"]) for row in found)
+    assert len({(place_of(row), row["at"]) for row in found}) == len(found)
     last = {place_of(row): row for row in found if milliseconds(row["at"]) == at_ms}
     history: dict[Place, list[tuple[float, int | None]]] = defaultdict(list)
     for key, second, offset in _history(logs):
@@ -127,48 +135,44 @@ def check_health(out: Path, logs: Logs) -> None:
     } == wanted
 
 
-def check_rebalances(out: Path, traffic: Traffic, kind: str) -> None:
-    found = {(row["group"], row["generation"]): row for row in of_users(rows(out, "f_rebalance"))}
-    assert len(found) == len(of_users(rows(out, "f_rebalance")))
-    wanted = {(group, generation): members for group, generation, members in traffic.rebalances}
+def check_rebalances(world: World) -> None:
+    found = {(row["group"], row["generation"]): row for row in world.of_users("f_rebalance")}
+    assert len(found) == len(world.of_users("f_rebalance"))
+    wanted = {(group, generation): members for group, generation, members in world.traffic.rebalances}
     assert found.keys() == wanted.keys()
+    has_causes, moments, starts = world.kind == "kgctl", checks_members.moments(world), checks_members.starts(world)
     for (group, generation), members in wanted.items():
         row, before = found[group, generation], wanted.get((group, generation - 1), frozenset())
         assert row["members"] == len(members)
         assert (set(row["joined"]), set(row["left"])) == (members - before, before - members)
-        assert (row["duration_ms"] is not None) == (kind == "kgctl"), row
-        assert row["duration_source"] == ("events" if kind == "kgctl" else "log")
+        assert milliseconds(row["ended"]) == moments[group, generation]
+        since = starts.get((group, generation))
+        assert milliseconds(row["started"]) == since if has_causes else row["started"] is None
+        assert row["duration_ms"] == (None if since is None else moments[group, generation] - since)
+        assert row["duration_source"] == ("events" if has_causes else "log")
+        # Members keep what they own, and only a log of generations has no other measure of skew.
+        assert row["moved_parts"] == (0 if members else None)
+        assert row["commits_rejected"] == (0 if has_causes else None)
+        assert row["skew"] == (None if has_causes or not members else pytest.approx(skew_of(world, group, members)))
+        cause = "member left" if before > members else "member joined"
+        assert row["cause"] == (cause if has_causes else None)
+        assert row["group_type"] == "classic"
 
 
-def check_commit_rates(out: Path, logs: Logs, step_ms: int) -> None:
-    """Every window that was over when the newest run asked, counted once; windows without commits have no row."""
-    until_ms = max(milliseconds(row["at"]) for row in rows(out, "health"))
-    wanted: dict[tuple[Place, int], list[int | None]] = defaultdict(list)
-    for key, second, offset in _history(logs):
-        begin_ms = round(second * 1000) // step_ms * step_ms
-        if begin_ms + step_ms <= until_ms:
-            wanted[key, begin_ms].append(offset)
-    found = of_users(rows(out, "f_commit"))
-    seen = {(place_of(row), milliseconds(row["w_start"])): row for row in found}
-    assert len(seen) == len(found)
-    assert seen.keys() == wanted.keys()
-    for window, offsets in wanted.items():
-        row, commits = seen[window], [offset for offset in offsets if offset is not None]
-        assert (row["commits"], row["deletions"]) == (len(commits), len(offsets) - len(commits)), row
-        assert (row["first"], row["last"]) == ((commits[0], commits[-1]) if commits else (None, None)), row
+def skew_of(world: World, group: str, members: frozenset[str]) -> float:
+    """Partitions of the busiest member divided by the mean."""
+    uneven = world.traffic.members
+    if group != uneven.group:
+        return 1.0
+    parts = [sum(map(len, uneven.members[member].values())) for member in members]
+    return max(parts) / fmean(parts)
 
 
-def check_churn(out: Path, traffic: Traffic) -> None:
-    """Every member of the traffic has left."""
-    wanted = {(group, member) for group, _, members in traffic.rebalances for member in members}
-    sessions = of_users(rows(out, "f_session"))
-    assert {(row["group"], row["member_id"]) for row in sessions} == wanted
-    assert len(sessions) == len(wanted)
-    churn = of_users(rows(out, "f_churn"))
-    for group in {name for name, _ in wanted}:
-        members = sum(name == group for name, _ in wanted)
-        moves = [(row["joins"], row["leaves"]) for row in churn if row["group"] == group]
-        assert tuple(map(sum, zip(*moves, strict=True))) == (members, members), group
+def check_commit_rates(world: World) -> None:
+    history: dict[Place, list[tuple[int, int | None]]] = defaultdict(list)
+    for key, second, offset in _history(world.logs):
+        history[key].append((round(1000 * second), offset))
+    checks_members.check_commit_rates(world, history)
 
 
 _COMMIT = (
@@ -185,11 +189,6 @@ def _history(logs: Logs) -> Iterable[oracle_lag.Commit]:
         yield place_of(commit), milliseconds(moment) / 1000, commit["committed"]
 
 
-def of_users(found: list[Row]) -> list[Row]:
-    """Without the positions that runs publish."""
-    return [row for row in found if row["group"] in GROUPS]
-
-
 def place_of(row: Row) -> Place:
     return row["group"], row["topic"], row["part"]
 
@@ -202,3 +201,29 @@ def once(found: list[Row], *key: str) -> dict[Any, Row]:
     }
     assert len(by_key) == len(found)
     return by_key
+
+
+CHECKS = {
+    "commits": check_commits,
+    "group_events": check_group_events,
+    "quarantine": check_quarantine,
+    "log_ends": check_log_ends,
+    "f_lag": check_lag,
+    "health": check_health,
+    "f_rebalance": check_rebalances,
+    "memberships": checks_members.check_memberships,
+    "f_commit": check_commit_rates,
+    "f_session": checks_members.check_sessions,
+    "f_churn": checks_members.check_churn,
+    "f_member_skew": checks_members.check_skew,
+    "f_partition_skew": checks_members.check_skew,
+    "f_expected": checks_anomalies.check_expected,
+    "anomalies": checks_anomalies.check_anomalies,
+    "f_retention": checks_topics.check_retention,
+    "log_ages": checks_topics.check_log_ages,
+    "f_compaction": checks_topics.check_compaction,
+    "compaction_keys": checks_topics.check_compaction_keys,
+    "f_transaction": checks_transactions.check_transactions,
+    "f_producer": checks_transactions.check_producers,
+    "f_hold": checks_transactions.check_holds,
+}

@@ -53,7 +53,7 @@ class Logs:
             consumer.assign(partitions)
             found, ended = list[Any](), 0
             while ended < len(partitions):
-                for message in consumer.consume(1000, 5):
+                for message in consumer.consume(10_000, 0.2):
                     error = message.error()
                     if error is None:
                         found.append(message)

@@ -38,7 +38,7 @@ def run(run: RunContext, job: Job) -> int:
     for begin_ms, end_ms in spans(run, (EXPECTED, ANOMALIES), first, until_ms):
         recent = run.read(EXPECTED).where(between("at", begin_ms - expected.REACH_MS, begin_ms))
         before = run.read(ANOMALIES).where(f.unix_millis("at") <= begin_ms)
-        observed = expected.observed(lag, commits, rebalances, begin_ms, end_ms, bucket_ms)
+        observed = expected.observed(lag, commits, rebalances, begin_ms, end_ms, bucket_ms).persist()
         rows = expected.expected(observed, recent, bucket_ms).persist()
         try:
             batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms}
@@ -47,6 +47,7 @@ def run(run: RunContext, job: Job) -> int:
             written += run.write(ANOMALIES, found, batch, notes).rows
         finally:
             rows.unpersist()
+            observed.unpersist()
     return written
 
 

@@ -31,15 +31,11 @@ def begin_s() -> int:
 def test_recorded_incidents_are_found_and_nothing_else(spark: SparkSession) -> None:
     lag, commits, rebalances = (table_of(spark, table) for table in (LAG, COMMIT_RATES, REBALANCES))
     begin, end = span()
-    rows = expected.expected(
-        expected.observed(lag, commits, rebalances, begin, end, BUCKET_MS),
-        spark.createDataFrame([], EXPECTED.ddl),
-        BUCKET_MS,
-    )
-    found = anomalies(
-        rows.persist(), spark.createDataFrame([], EXPECTED.ddl), spark.createDataFrame([], ANOMALIES.ddl)
-    ).collect()
+    observed = expected.observed(lag, commits, rebalances, begin, end, BUCKET_MS).persist()
+    rows = expected.expected(observed, spark.createDataFrame([], EXPECTED.ddl), BUCKET_MS).persist()
+    found = anomalies(rows, spark.createDataFrame([], EXPECTED.ddl), spark.createDataFrame([], ANOMALIES.ddl)).collect()
     rows.unpersist()
+    observed.unpersist()
     # Seconds from the begin of the incidents to the first unusual bucket, and to when it was certain.
     shown = {(row.group, row.metric, row.event): (since_begin(row.since), since_begin(row.at)) for row in found}
     assert shown == {

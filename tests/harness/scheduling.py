@@ -8,7 +8,8 @@ from xdist.scheduler import LoadFileScheduling
 
 # Tests that share a Spark session: another worker would start one of its own.
 SPARK = re.compile(
-    r"tests/kgctl/pipelines/(incidents|jobs|source|spark|tables/test_(spark|schema_versions)|transforms|views)\b"
+    r"tests/kgctl/pipelines/"
+    r"(archive/test_on_both_clusters|incidents|jobs|source|spark|tables/test_(spark|schema_versions)|transforms|views)\b"
 )
 # The last file should be a short one, so that no worker waits for another.
 LONG = (

@@ -79,7 +79,7 @@ test-all: compiled $(PIPELINES)  ## Run every test: long runs, a real Kafka and 
 	$(PYTEST) -q $(BESIDE_KAFKA) -m reference -rs
 	$(MAKE) test-cluster
 
-test-cluster: compiled $(PIPELINES)  ## Run the pipelines on a Spark cluster, with kills, and the report in a browser
+test-cluster: compiled $(PIPELINES)  ## Run the pipelines on a Spark cluster, with kills, and pages in a browser
 	$(PYTEST) -q -m cluster -rs --timeout 900
 
 test-reference: compiled $(PIPELINES)  ## Compare with a real Kafka (requires java and mvn, skips otherwise)

@@ -47,6 +47,7 @@ async def no_session(running: subprocess.Popen[str]) -> bool:
     return not sessions_of(running)
 
 
+@pytest.mark.cluster
 @pytest.mark.timeout(180)
 def test_a_rebalance_shows_on_the_page_and_nothing_comes_from_elsewhere(our_cluster: Cluster, tmp_path: Path) -> None:
     kgctl, group, topic = Kgctl(our_cluster.bootstrap_servers), fresh("orders-app"), fresh("orders")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,13 +21,10 @@ from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.pipelines.cluster.families import await_end, below
 from tests.kgctl.pipelines.runs import KGCTL, rows, run
 
-if TYPE_CHECKING:
-    pass
-
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 JOBS = ("decode", "lag", "evaluate", "rebalances")
-PATIENCE_S = 120
+PATIENCE_S = 240
 
 Line = dict[str, Any]
 
@@ -146,6 +143,7 @@ def test_the_positions_of_the_jobs_are_visible_as_groups(out: Path, kgctl: Kgctl
     assert all(row["current_offset"] is not None for row in described)
 
 
+@pytest.mark.cluster
 def test_a_second_run_adds_what_is_new_and_doubles_nothing(out: Path, kgctl: Kgctl) -> None:
     before = rows(out, "commits")
     kgctl.commit("readers", "orders", p0=90)
@@ -198,14 +196,26 @@ def test_a_second_signal_ends_a_run_at_once_and_is_no_failure(kgctl: Kgctl, tmp_
         assert child.wait(PATIENCE_S) == 130
 
 
-def test_a_following_run_reads_new_commits_and_ends_at_ctrl_c(kgctl: Kgctl, tmp_path: Path) -> None:
-    with running(kgctl, tmp_path, "decode", "--follow", "--trigger", "0.5", "--json") as child:
+def test_a_following_run_continues_the_tables_and_ends_at_ctrl_c(out: Path, kgctl: Kgctl) -> None:
+    before = [row for row in rows(out, "commits") if not row["group"].startswith("spark-")]
+    newest = max(row["at"] for row in rows(out, "f_lag"))
+    kgctl.commit("readers", "orders", p0=90)
+    arguments = ("decode", "lag", "--follow", "--trigger", "0.5", "--step", "1", "--json")
+    with running(kgctl, out, *arguments) as child:
         lines = lines_of(child)
-        await_line(lines, lambda line: line["kind"] == "progress")
+        await_line(lines, lambda line: line["kind"] == "done" and line["job"] == "lag")
         kgctl.commit("late", "orders", p0=77)
-        await_line(lines, lambda _: any(row["group"] == "late" for row in rows(tmp_path, "commits")))
+        await_line(lines, lambda _: any(row["group"] == "late" for row in rows(out, "commits")))
         child.send_signal(signal.SIGINT)
         assert child.wait(PATIENCE_S) == 130
+    after = rows(out, "commits")
+    places = [(row["log_partition"], row["log_offset"]) for row in after]
+    assert len(set(places)) == len(places)
+    mine = [row for row in after if not row["group"].startswith("spark-")]
+    assert len(mine) == len(before) + 2
+    points = [(row["group"], row["topic"], row["part"], row["at"]) for row in rows(out, "f_lag")]
+    assert len(set(points)) == len(points)
+    assert any(at > newest for *_, at in points)
 
 
 @pytest.mark.cluster

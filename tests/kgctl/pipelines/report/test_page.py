@@ -250,14 +250,13 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_of_two_thousand_groups_stays_small(tmp_path: Path) -> None:
     groups = [f"a group with quite a long name, number {number:05}" for number in range(2000)]
-    for batch in range(5):
-        minutes = range(100 * batch, 100 * batch + 100)
-        commit(
-            tmp_path,
-            "f_lag",
-            [lag(group, minute, len(group) * minute * 977 % 10**6) for group in groups for minute in minutes],
-            str(batch),
-        )
+    # The chart shows the first ones.
+    minutes = {group: 500 if number < 40 else 5 for number, group in enumerate(groups)}
+    commit(
+        tmp_path,
+        "f_lag",
+        [lag(group, at, len(group) * at * 977 % 10**6) for group in groups for at in range(minutes[group])],
+    )
     rows = [
         {
             "group": group,

@@ -64,6 +64,14 @@ def verify(checkpoint: Path, last_in_tables: int | None) -> None:
         _verify_checksum(path, OTHER_OUT)
 
 
+def remove_stray_checksums(checkpoint: Path) -> None:
+    """Those of plans and commits that are gone. Hadoop would not replace them, and Spark would suspect a second query."""
+    for folder in ("offsets", "commits"):
+        for sums in (checkpoint / folder).glob(".[0-9]*.crc"):
+            if not sums.with_name(sums.name.removeprefix(".").removesuffix(".crc")).exists():
+                sums.unlink()
+
+
 def last_planned(checkpoint: Path) -> int:
     """The number of the last batch whose offsets are there, -1 if there is none."""
     return max(_numbers(checkpoint / "offsets"), default=-1)

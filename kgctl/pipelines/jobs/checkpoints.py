@@ -11,7 +11,13 @@ from pathlib import Path
 
 from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import Job, upstream
-from kgctl.pipelines.jobs.checkpoint_files import OTHER_OUT, DamagedCheckpoint, last_planned, verify
+from kgctl.pipelines.jobs.checkpoint_files import (
+    OTHER_OUT,
+    DamagedCheckpoint,
+    last_planned,
+    remove_stray_checksums,
+    verify,
+)
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.durable import make_folder, write_durably
 from kgctl.pipelines.tables.formats import open_table
@@ -35,6 +41,7 @@ def claim(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
     """The prefix of the ids of all batches of this checkpoint; a new one for a new checkpoint. Raises as `check` does."""
     known = check(checkpoint, job, cluster_id, settings)
     if known is not None:
+        remove_stray_checksums(checkpoint)
         return known
     name = f"{job.name}-{uuid.uuid4().hex[:8]}"
     make_folder(checkpoint)

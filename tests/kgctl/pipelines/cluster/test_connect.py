@@ -47,21 +47,25 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     submit = [str(pyspark_dir() / "bin" / "spark-submit"), "--master", "local[2]", *flags, *conf]
     command = [sys.executable, "-m", "tests.kgctl.pipelines.cluster.tether", *submit, "--class", SERVER]
     log = folder / "server.log"
-    environ = {**spark_environ(folder), "PYSPARK_PYTHON": sys.executable}
+    # For this class, spark-submit prefers the variable to --driver-memory.
+    environ = {**spark_environ(folder), "SPARK_DAEMON_MEMORY": "1g", "PYSPARK_PYTHON": sys.executable}
     with log.open("wb") as noise:
         server = subprocess.Popen(
             [*command, "spark-internal"], stdin=subprocess.PIPE, stdout=noise, stderr=noise, env=environ
         )
     assert server.stdin is not None
     try:
-        port = await_that(
-            lambda: re.search(r"Spark Connect server started at: \S*?:(\d+)", log.read_text(errors="replace")),
-            f"{log} names no port",
-        )
+        port = await_that(lambda: port_in(log, server), f"{log} names no port")
         yield f"sc://127.0.0.1:{port[1]}"
     finally:
         server.stdin.close()
         server.wait(30)
+
+
+def port_in(log: Path, server: subprocess.Popen[bytes]) -> re.Match[str] | None:
+    text = log.read_text(errors="replace")
+    assert server.poll() is None, f"the server ended: {text[-3000:]}"
+    return re.search(r"Spark Connect server started at: \S*?:(\d+)", text)
 
 
 def test_a_thin_client_runs_all_jobs(remote: str, tmp_path: Path) -> None:

@@ -84,6 +84,17 @@ def test_damaged_checksums_of_a_file_are_named(tmp_path: Path, damage: str) -> N
         verify(tmp_path, 1)
 
 
+def test_checksums_of_files_that_were_removed_are_removed_too(settings: RunSettings, checkpoint: Path) -> None:
+    kept = sums_of(checkpoint / "offsets" / "1")
+    gone = [sums_of(checkpoint / name) for name in ("commits/1", "offsets/2")]
+    write(checkpoint / "offsets" / "2", b"v1\n{}\n{}")
+    for name in ("commits/1", "offsets/2"):
+        (checkpoint / name).unlink()
+    claim(checkpoint, DECODE, "c1", settings)
+    assert kept.exists()
+    assert not any(one.exists() for one in gone)
+
+
 def test_older_files_are_not_needed(tmp_path: Path) -> None:
     make_checkpoint(tmp_path, 5)
     for path in ("offsets/0", "offsets/2", "commits/3"):

@@ -104,16 +104,23 @@ def read_ranges(
     staging: Path,
 ) -> list[ArchivedFile]:
     """Write the records of the ranges. What a task wrote that Spark repeated is in the folder, but not in the result."""
-    options = _options(settings, ranges) | dict(connection_options)
     if settings.source == "kgctl":
-        tasks = tuple(to_tasks(ranges, read_options(options)))
+        tasks = read_tasks(settings, connection_options, ranges)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         found = numbers.mapInArrow(ReadAndWriteTasks(tasks, str(staging)), "facts string").collect()
     else:
+        options = _options(settings, ranges) | dict(connection_options)
         frame = spark.read.format(settings.source).options(**options).load()
         rows = frame.select(*(f"`{name}`" for name in RAW_SCHEMA_WITH_HEADERS.names))
         found = rows.mapInArrow(WriteTask(str(staging)), "facts string").collect()
     return [ArchivedFile(**json.loads(row["facts"])) for row in found]
+
+
+def read_tasks(
+    settings: RunSettings, connection_options: Mapping[str, str], ranges: Sequence[OffsetRange]
+) -> tuple[ReadTask, ...]:
+    """What Spark's tasks do with kgctl's source."""
+    return tuple(to_tasks(ranges, read_options(_options(settings, ranges) | dict(connection_options))))
 
 
 def _options(settings: RunSettings, ranges: Sequence[OffsetRange]) -> dict[str, str]:

@@ -12,12 +12,10 @@ from typing import Any
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.archive.files import write_files
 from kgctl.pipelines.archive.layout import ArchivedFile
-from kgctl.pipelines.archive.reading import named_failures
+from kgctl.pipelines.archive.reading import named_failures, read_tasks
 from kgctl.pipelines.archive.run import run_archive
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.source.options import read_options
-from kgctl.pipelines.source.planning import to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience
 from kgctl.pipelines.source.tasks import read_task
@@ -48,9 +46,7 @@ class Following:
             self.failure = error
 
     def _read(self, ranges: Sequence[OffsetRange], staging: Path) -> list[ArchivedFile]:
-        topics = ",".join(self._settings.archived)
-        options = {"kafka.bootstrap.servers": self._settings.bootstrap, "subscribe": topics, "includeHeaders": "true"}
-        tasks = [replace(task, patience=Patience(outage=0.1)) for task in to_tasks(ranges, read_options(options))]
+        tasks = [replace(task, patience=Patience(outage=0.1)) for task in read_tasks(self._settings, {}, ranges)]
         with named_failures(self._stop):
             self._before_read()
             return write_files((batch for task in tasks for batch in read_task(task)), staging)

@@ -12,8 +12,11 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from kgctl.client.admin.admin import Admin
+from kgctl.pipelines.archive.reading import reader
+from kgctl.pipelines.archive.run import run_archive
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
+from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.lag_metrics import behind_latest
@@ -64,6 +67,10 @@ class SecondSession:
     def run_jobs(self, settings: RunSettings) -> None:
         """What `kgctl pipeline run` does in a session of its own."""
         self._pool.submit(_run_jobs, settings).result(_WITHIN_SECONDS)
+
+    def archive(self, settings: RunSettings) -> list[Progress]:
+        """What `kgctl pipeline archive` does in a session of its own."""
+        return self._pool.submit(_archive, settings).result(_WITHIN_SECONDS)
 
 
 @contextlib.contextmanager
@@ -157,6 +164,15 @@ def _run_jobs(settings: RunSettings) -> None:
     topics = {topic.name for topic in answer.topics if topic.name} & {OFFSETS_TOPIC, EVENTS_TOPIC}
     cluster_id = answer.cluster_id or ""
     run_jobs(RunContext(_session, settings, frozenset(topics), cluster_id, lambda _: None, threading.Event()))
+
+
+def _archive(settings: RunSettings) -> list[Progress]:
+    assert _session is not None
+    progress: list[Progress] = []
+    stop = threading.Event()
+    read = reader(_session, settings, {}, progress.append, stop)
+    run_archive(settings, progress.append, stop, contextlib.nullcontext(lambda: read))
+    return progress
 
 
 def _rows(frame: DataFrame) -> Rows:

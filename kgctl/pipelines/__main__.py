@@ -35,7 +35,8 @@ from kgctl.pipelines.timings import Timings
 if TYPE_CHECKING:
     from kgctl.pipelines.results.delivery import Delivery
 
-_STOP_TIMEOUT_S = 20.0
+# When the command that started it was killed, this process ends after this time at the latest: a kill loses nothing.
+_STOP_TIMEOUT_S = 5.0
 
 Emit = Callable[[Progress], None]
 

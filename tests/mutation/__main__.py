@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.harness import ROOT
+from tests.mutation.archive_faults import ARCHIVE_FAULTS
 from tests.mutation.assignor_faults import ASSIGNOR_FAULTS
 from tests.mutation.consumer_group_faults import CONSUMER_GROUP_FAULTS
 from tests.mutation.consumer_world_faults import CONSUMER_WORLD_FAULTS
@@ -48,6 +49,7 @@ FAULTS = (
     + MEMBERSHIP_FAULTS
     + PRODUCER_FAULTS
     + NETWORK_FAULTS
+    + ARCHIVE_FAULTS
 )
 
 

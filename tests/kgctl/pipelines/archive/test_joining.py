@@ -15,7 +15,7 @@ from kgctl.pipelines.tables.merge_plans import TIER_FILES
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl
 from tests.harness.running import until
-from tests.kgctl.pipelines.archive.clusters import against, archived, consumed
+from tests.kgctl.pipelines.archive.clusters import against, archived, consumed, transact
 from tests.kgctl.pipelines.archive.following import Following
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
 from tests.kgctl.pipelines.archive.model import join
@@ -37,10 +37,13 @@ def add_commits(folder: Path, count: int) -> list[Row]:
 def test_a_following_run_joins_its_small_commits(our_cluster: Cluster, tmp_path: Path) -> None:
     topics = Topics(our_cluster.bootstrap_servers)
     name = topics.make(2)
+    topics.fill(name, [{"key": b"k", "value": None, "headers": [("a", None), ("a", b"")], "partition": 0}])
+    transact(topics, name, "abort", "commit")
     with Following(topics, tmp_path, name) as run:
+        until(lambda: run.records == 4)
         for count in range(1, TIER_FILES + 4):
             topics.count(name, 2, 2)
-            until(lambda records=2 * count: run.records == records)
+            until(lambda records=4 + 2 * count: run.records == records)
         until(lambda: len(read_archive(tmp_path).commits) < TIER_FILES)
     assert run.notes == []
     found = read_archive(tmp_path)

@@ -32,7 +32,8 @@ _DAY_US = 86_400_000_000
 # A row group is written when all open files together hold this much, so that memory does not grow with the days in a topic.
 _ROW_GROUP_BYTES = 32 << 20
 _MAX_OPEN_FILES = 32
-_READ_ROWS = 32_768
+# A batch that is read has at most so many rows, and about so many bytes; pages are read from the file in such pieces.
+_READ_ROWS, _READ_BYTES, _BUFFER_BYTES = 32_768, 4 << 20, 64 << 10
 
 
 def write_files(batches: Iterable[pa.RecordBatch], staging: Path) -> list[ArchivedFile]:
@@ -56,7 +57,7 @@ def merge_files(archive: Archive, files: Sequence[ArchivedFile], staging: Path) 
     merged = _File(staging, first.topic, first.partition, day_of(first.min_timestamp_ms))
     try:
         for some in _overlapping(files):
-            for batch in _merged([archive.path_of(file) for file in some]):
+            for batch in _merged(archive, some):
                 merged.add(batch)
                 if merged.held_bytes >= _ROW_GROUP_BYTES:
                     merged.flush()
@@ -67,11 +68,16 @@ def merge_files(archive: Archive, files: Sequence[ArchivedFile], staging: Path) 
 
 
 def read_records(
-    archive: Archive, partition: TopicPartition, start: int | None = None, end: int | None = None
+    archive: Archive,
+    partition: TopicPartition,
+    start: int | None = None,
+    end: int | None = None,
+    *,
+    batch_bytes: int = _READ_BYTES,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a partition in offset order with the columns of FILE_SCHEMA, from `start` up to, but not including, `end`.
 
-    Checksums are not checked. Raises OSError or pa.ArrowInvalid if a file is missing or damaged.
+    A batch has about `batch_bytes`, or one record. Only files whose offsets overlap are open at the same time. Checksums are not checked. Raises OSError or pa.ArrowInvalid if a file is missing or damaged.
     """
     files = [
         file
@@ -79,7 +85,7 @@ def read_records(
         if (start is None or file.last_offset >= start) and (end is None or file.first_offset < end)
     ]
     for some in _overlapping(files):
-        for batch in _merged([archive.path_of(file) for file in some]):
+        for batch in _merged(archive, some, batch_bytes):
             wanted = _between(batch, start, end)
             if wanted.num_rows:
                 yield wanted
@@ -222,32 +228,44 @@ def _overlapping(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
         yield some
 
 
-def _merged(paths: list[Path]) -> Iterator[pa.RecordBatch]:
-    """The rows of files, each in offset order, in offset order."""
-    sources = [_batches(path) for path in paths]
-    if len(sources) == 1:
-        yield from sources[0]
+def _merged(archive: Archive, files: list[ArchivedFile], batch_bytes: int = _READ_BYTES) -> Iterator[pa.RecordBatch]:
+    """The rows of files in offset order; each file is in offset order, and they are in that of their first offsets."""
+    if len(files) == 1:
+        yield from _batches(archive.path_of(files[0]), batch_bytes)
         return
-    heads = {number: batch for number, source in enumerate(sources) if (batch := next(source, None)) is not None}
-    while heads:
-        until = min(batch.column("offset")[-1].as_py() for batch in heads.values())
-        parts = []
-        for number, batch in list(heads.items()):
+    waiting = list(reversed(files))
+    heads: list[tuple[pa.RecordBatch, Iterator[pa.RecordBatch]]] = []
+    while heads or waiting:
+        until = min((_last_offset(batch) for batch, _ in heads), default=waiting[-1].first_offset if waiting else 0)
+        while waiting and waiting[-1].first_offset <= until:
+            source = _batches(archive.path_of(waiting.pop()), batch_bytes)
+            heads += [(batch, source) for batch in [next(source, None)] if batch is not None]
+            until = min((_last_offset(batch) for batch, _ in heads), default=until)
+        parts, kept = [], []
+        for batch, source in heads:
             count = int(np.searchsorted(batch.column("offset").to_numpy(), until, side="right"))
             parts.append(batch.slice(0, count))
-            rest = batch.slice(count) if count < batch.num_rows else next(sources[number], None)
-            if rest is None:
-                del heads[number]
-            else:
-                heads[number] = rest
-        yield from pa.Table.from_batches(parts).sort_by("offset").combine_chunks().to_batches()
+            rest = batch.slice(count) if count < batch.num_rows else next(source, None)
+            if rest is not None:
+                kept.append((rest, source))
+        heads = kept
+        if parts:
+            yield from pa.Table.from_batches(parts).sort_by("offset").combine_chunks().to_batches()
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(_READ_ROWS, columns=FILE_SCHEMA.names):
-            if batch.num_rows:
-                yield batch
+def _last_offset(batch: pa.RecordBatch) -> int:
+    return int(batch.column("offset")[-1].as_py())
+
+
+def _batches(path: Path, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    with parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES) as file:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            rows = batch_bytes * group.num_rows // max(1, group.total_byte_size)
+            size = max(1, min(_READ_ROWS, rows))
+            for batch in file.iter_batches(size, row_groups=[number], columns=FILE_SCHEMA.names):
+                if batch.num_rows:
+                    yield batch
 
 
 def _between(batch: pa.RecordBatch, start: int | None, end: int | None) -> pa.RecordBatch:

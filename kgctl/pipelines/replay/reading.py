@@ -16,8 +16,8 @@ from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.records import RecordFilter, Run
 from kgctl.pipelines.tables.manifest import Damaged
 
-# As Python objects records take several times their size, and all partitions are read at once.
-_MOST_ROWS = 2_000
+# As Python objects records take several times their size, and many partitions are read at once.
+_MOST_ROWS, _BATCH_BYTES = 2_000, 1 << 20
 _TIMES_ROWS = 8_192
 
 
@@ -35,7 +35,7 @@ def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: R
         for file in some:
             check_content(archive, file)
         try:
-            for batch in read_records(archive, partition, max(first, start), after):
+            for batch in read_records(archive, partition, max(first, start), after, batch_bytes=_BATCH_BYTES):
                 for place in range(0, batch.num_rows, _MOST_ROWS):
                     run = chosen.of(_run(partition, batch.slice(place, _MOST_ROWS)))
                     position = run.next_offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from broker.protocol.compression import Codec
 from kgctl.client.admin.offsets import commit_each
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.client.network.settings import NetworkSettings
 from kgctl.client.producer.core.accumulator import AccumulatorSettings
 from kgctl.client.producer.core.client import CoreSettings
@@ -24,9 +25,11 @@ from kgctl.client.producer.counting import CountingProducer
 from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive.layout import ArchivedFile, partition_of
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.log import writing
 from kgctl.pipelines.replay.pacing import Pace
+from kgctl.pipelines.replay.portions import most_open, portions
 from kgctl.pipelines.replay.positions import label, read_positions
 from kgctl.pipelines.replay.reading import read_runs
 from kgctl.pipelines.replay.records import Run, in_time_order
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 _BATCH_BYTES, _REQUEST_BYTES, _BUFFER_BYTES = 131_072, 32 << 20, 64 << 20
 _REQUEST_TIMEOUT_MS, _DELIVERY_TIMEOUT_MS = 30_000, 120_000
 _END_TIMEOUT_S = 5.0
+# What a replay opens besides the files of the archive: connections, its log, modules that are imported late.
+_OTHER_FILES, _FEWEST_OTHER_FILES = 256, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,8 @@ def run_replay(
                 if restart:
                     # Also partitions that this run does not reach have to begin again.
                     target.commit({partition: (start, start) for partition, start in starts.items()})
-                replay.run(_runs(archive, settings, starts, most), starts)
+                is_ordered = settings.by_key or pace.speed is not None
+                replay.run(_runs(archive, settings, starts, most, is_ordered=is_ordered), starts)
             except BaseException:
                 with contextlib.suppress(KgctlError):
                     target.abort()
@@ -110,12 +116,43 @@ def run_replay(
             return {partition: one.records for partition, one in producer.tally.partitions.items()}
 
 
-def _runs(archive: Archive, settings: ReplaySettings, starts: Mapping[TopicPartition, int], most: int) -> Iterator[Run]:
+def _runs(
+    archive: Archive, settings: ReplaySettings, starts: Mapping[TopicPartition, int], most: int, *, is_ordered: bool
+) -> Iterator[Run]:
+    """With `is_ordered` in the order of time over all partitions, which reads all of them at once.
+
+    Raises Precondition if the process may not open that many files.
+    """
+
     def of(partition: TopicPartition, start: int) -> Iterator[Run]:
         for run in read_runs(archive, partition, start, settings.chosen):
             yield from run.cut(most)
 
-    return in_time_order(of(partition, start) for partition, start in sorted(starts.items()))
+    files: dict[TopicPartition, list[ArchivedFile]] = {}
+    for file in archive.files():
+        files.setdefault(partition_of(file), []).append(file)
+    counts = {partition: most_open(files.get(partition, ()), start) for partition, start in starts.items()}
+    chosen = [sorted(counts)] if is_ordered else list(portions(counts))
+    _allow_open_files(max((sum(counts[one] for one in some) for some in chosen), default=0))
+    for some in chosen:
+        yield from in_time_order([of(partition, starts[partition]) for partition in some])
+
+
+def _allow_open_files(count: int) -> None:
+    """Raise the limit of this process if need be. Raises Precondition."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or wanted <= soft:
+        return
+    raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+        soft = raised
+    if count + _FEWEST_OTHER_FILES > soft:
+        raise Precondition(
+            f"{count} files of the archive have to be read at the same time, and this process may open {soft} (ulimit -n): "
+            "raise the limit, or replay fewer topics at a time"
+        )
 
 
 def _committer(admin: Admin) -> Callable[[str, Mapping[TopicPartition, OffsetAndMetadata]], None]:

@@ -11,7 +11,7 @@ import pytest
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive import files as archive_files
-from kgctl.pipelines.archive.files import write_files
+from kgctl.pipelines.archive.files import read_records, write_files
 from kgctl.pipelines.archive.layout import NO_DATE, Addition, ArchivedFile, ReadRange
 from kgctl.pipelines.archive.manifest import read_archive, writing
 from tests.kgctl.pipelines.archive.making import CLUSTER, NOON_MS, Row, add, facts, raw
@@ -55,6 +55,15 @@ def test_days_that_alternate_are_read_in_offset_order(tmp_path: Path, monkeypatc
     assert len(archive.files()) > 10
     assert rows_of(archive, ZERO) == rows
     assert rows_of(archive, ZERO, 31, 77) == [row for row in rows if 31 <= row.offset < 77]
+
+
+def test_batches_of_large_records_are_small(tmp_path: Path) -> None:
+    rows = [Row(at, value=b"%06d" % at * 10_000, timestamp_ms=NOON_MS + at % 3 * DAY_MS) for at in range(60)]
+    add(tmp_path, {ZERO: rows}, {ZERO: (0, 60)}, topics=[facts("orders")])
+    batches = list(read_records(read_archive(tmp_path), ZERO, batch_bytes=300_000))
+    assert [at for batch in batches for at in batch.column("offset").to_pylist()] == list(range(60))
+    # Three files are merged.
+    assert max(batch.num_rows for batch in batches) <= 3 * 5
 
 
 @pytest.mark.parametrize("timestamp_ms", [-1, -(2**53), 2**53])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgctl.model.topic_partition import TopicPartition
+from tests.harness import ROOT
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
@@ -195,6 +199,27 @@ def test_by_key_each_key_is_in_one_partition_in_its_order(our_cluster: Cluster, 
     for some in found.values():
         assert some
         assert [one[3] for one in some] == sorted(one[3] for one in some)
+
+
+def test_more_partitions_than_a_process_may_open_files(our_cluster: Cluster, tmp_path: Path) -> None:
+    """Only the order of times over all partitions needs them all."""
+    archived(tmp_path, [orders(2)] * 100)
+    topic, bootstrap = fresh("copy"), our_cluster.bootstrap_servers
+    command = [sys.executable, "-m", "kgctl", "--bootstrap", bootstrap, "pipeline", "replay", tmp_path, "--execute"]
+
+    def limited(*options: str) -> subprocess.CompletedProcess[str]:
+        arguments = [*map(str, command), "--no-journal", "--to", topic, *options]
+        text = f"ulimit -n 64; exec {shlex.join(arguments)}"
+        return subprocess.run(["bash", "-c", text], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    done = limited("--create")
+    assert done.returncode == 0, done.stderr
+    assert contents(bootstrap, topic, 100) == dict.fromkeys(range(100), of_rows(orders(2)))
+    refused = limited("--speed", "1000000", "--id", "another")
+    assert refused.returncode == 6, refused.stderr
+    assert "100 files of the archive have to be read at the same time, and this process may open 64" in refused.stderr
+    done = Kgctl(bootstrap)(*map(str, command[5:]), "--to", topic, "--speed", "1000000", "--id", "another")
+    assert done.exit_code == 0, done.output
 
 
 def test_times_are_shifted_or_new(our_cluster: Cluster, tmp_path: Path) -> None:

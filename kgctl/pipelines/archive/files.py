@@ -32,7 +32,7 @@ _DAY_US = 86_400_000_000
 # A row group is written when all open files together hold this much, so that memory does not grow with the days in a topic.
 _ROW_GROUP_BYTES = 32 << 20
 _MAX_OPEN_FILES = 32
-# A batch that is read has at most so many rows, and about so many bytes; pages are read from the file in such pieces.
+# The most rows and about the most bytes of a batch that is read; pages are read from the file in pieces of the buffer.
 _READ_ROWS, _READ_BYTES, _BUFFER_BYTES = 32_768, 4 << 20, 64 << 10
 
 

@@ -165,14 +165,12 @@ def _topics(
     for name in wanted:
         if name not in archive.topics:
             raise NotFound(f"the archive has no topic {name!r}; it has {', '.join(archive.topics)}")
-    found: dict[str, tuple[str, KeptReplay | None]] = {}
+    several: dict[str, list[tuple[str, KeptReplay]]] = {}
     for replay in replays:
         for target, source in replay.settings.sources.items():
-            if chosen and (source not in wanted or wanted[source] not in (None, target)):
-                continue
-            if source in found:
-                raise Precondition(_ambiguous(source, *found[source], target, replay))
-            found[source] = target, replay
+            if not chosen or (source in wanted and wanted[source] in (None, target)):
+                several.setdefault(source, []).append((target, replay))
+    found: dict[str, tuple[str, KeptReplay | None]] = {name: _preferred(name, some) for name, some in several.items()}
     for name in wanted if chosen else () if found else archive.topics:
         found.setdefault(name, (wanted.get(name) or name, None))
     targets = {target for target, _ in found.values()} | {one for replay in replays for one in replay.settings.sources}
@@ -188,11 +186,20 @@ def _topics(
     }
 
 
-def _ambiguous(source: str, first: str, its: KeptReplay | None, second: str, replay: KeptReplay) -> str:
-    assert its is not None
-    if its is replay:
-        return f"topic {source!r} was replayed to {first!r} and {second!r}: choose one with --topic {source}=NAME"
-    return f"topic {source!r} was replayed several times ({its.short_id}, {replay.short_id}): choose one with --id"
+def _preferred(source: str, candidates: Sequence[tuple[str, KeptReplay]]) -> tuple[str, KeptReplay]:
+    """The only replay of a topic, or the only one of all its records under its own name. Raises Precondition."""
+    if len(candidates) == 1:
+        return candidates[0]
+    moved = [one for one in candidates if one[0] == source and one[1].settings.chosen.is_empty]
+    if len(moved) == 1:
+        return moved[0]
+    known = ", ".join(
+        f"{replay.short_id} to {target!r}{'' if replay.settings.chosen.is_empty else ' (some records)'}"
+        for target, replay in candidates
+    )
+    raise Precondition(
+        f"topic {source!r} was replayed several times, {known}: choose one with --id or --topic {source}=NAME"
+    )
 
 
 def _topic(

@@ -219,16 +219,29 @@ def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, t
     for number in ("1", "2"):
         run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-{number}", "--create")
     refused = run(kgctl, "restore-groups", tmp_path, code=6)
-    assert f"replayed to '{topic}-1' and '{topic}-2': choose one with --topic {topic}=NAME" in refused
+    assert re.search(rf"several times, \w+ to '{topic}-1', \w+ to '{topic}-2': choose one with .*{topic}=NAME", refused)
     run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", "--group", f"{group}={group}-new")
     assert unread(kgctl, f"{group}-new", f"{topic}-2", 1) == left([orders(10)], [7])
     with kgctl.admin() as admin:
         assert admin.committed([group]) == {group: {}}
     run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-2", "--id", "again")
     refused = run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", code=6)
-    assert re.search(r"was replayed several times \((again, \w+|\w+, again)\): choose one with --id", refused)
+    assert f"again to '{topic}-2'" in refused
+    assert "choose one with --id" in refused
     run(kgctl, "restore-groups", tmp_path, "--id", "again", "--group", group)
     assert unread(kgctl, group, f"{topic}-2", 1) == left([orders(10)], [7])
+
+
+def test_trials_do_not_hide_the_replay_of_everything_under_its_own_name(our_cluster: Cluster, tmp_path: Path) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [7]})
+    run(kgctl, "replay", tmp_path, "--topic", f"{topic}={topic}-trial", "--create")
+    run(kgctl, "replay", tmp_path, "--all-topics", "--create")
+    run(kgctl, "replay", tmp_path, "--topic", topic, "--key", "no such key")
+    run(kgctl, "restore-groups", tmp_path)
+    assert unread(kgctl, group, topic, 1) == left([orders(10)], [7])
+    with kgctl.admin() as admin:
+        assert {key.topic for key in admin.committed([group])[group]} == {topic}
 
 
 def test_a_group_ahead_of_an_unfinished_replay_waits_for_it(our_cluster: Cluster, tmp_path: Path) -> None:

@@ -170,7 +170,10 @@ class Traffic:
         last = before or 0
         if role in (STUCK, ABANDONED):
             return last or end // 3
-        if role in (BEHIND, UNEVEN):
+        if role == BEHIND:
+            # Less than what is added in a round, for as many rounds as a test has.
+            return last + (end - last) // 30
+        if role == UNEVEN:
             return last + (end - last) // 5
         if role == REWINDING:
             return max(0, last - 5) if last > 20 and self.random.random() < 0.4 else last + (end - last) // 2

@@ -21,10 +21,15 @@ from tests.kgctl.pipelines.runs import rows
 from tests.kgctl.pipelines.truth.logs import Logs, milliseconds
 from tests.kgctl.pipelines.truth.stored import Stored
 from tests.kgctl.pipelines.truth.traffic import Traffic
+from tests.kgctl.pipelines.truth.transacting import LONG_MS
 
 Row = dict[str, Any]
 STEP_MS = 500
-CONFIG = {**clusters.CONFIG, "log.retention.check.interval.ms": "10000000"}
+CONFIG = {
+    **clusters.CONFIG,
+    "log.retention.check.interval.ms": "10000000",
+    "transaction.max.timeout.ms": str(LONG_MS),
+}
 KAFKA_ONLY = {
     **clusters.KAFKA_ONLY,
     "log.initial.task.delay.ms": "10000000",

@@ -48,7 +48,11 @@ COMMANDS = {
     "doctor-rules": ["groups doctor --rules"],
     "cluster-findings": ["cluster doctor"],
     "lab-designs": ["lab designs --members 3 --partitions 4 --failures 1"],
-    "bench-records": ["bench produce --records 10", "bench consume --records 10", "bench consume --topic TOPIC"],
+    "bench-records": [
+        "bench produce --records 10 --warm-up 0",
+        "bench consume --records 10 --warm-up 0",
+        "bench consume --topic TOPIC --warm-up 0",
+    ],
     "bench-members": ["bench members --count 2 --partitions 2 --duration 0 --rebalances 0"],
     "events": ["events LIVE", "events ABSENT"],
     "transactions": ["transactions list"],

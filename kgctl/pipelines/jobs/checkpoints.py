@@ -130,8 +130,13 @@ def _other_cluster(job: Job, settings: RunSettings, theirs: str, ours: str) -> P
 
 
 def set_read_until(checkpoint: Path, until_ms: int) -> None:
-    """The stream checked for new records at `until_ms`, ms since 1970, and has read all that it found."""
-    replace_file(checkpoint / READ_UNTIL, str(until_ms).encode())
+    """The stream has read every record of before `until_ms`, ms since 1970. An earlier time than is known changes nothing."""
+    try:
+        known = read_until(checkpoint)
+    except DamagedCheckpoint:
+        known = None
+    if known is None or known < until_ms:
+        replace_file(checkpoint / READ_UNTIL, str(until_ms).encode())
 
 
 def read_until(checkpoint: Path) -> int | None:

@@ -11,6 +11,7 @@ from broker.protocol.offsets_topic import partition_for
 from kgctl.pipelines.catalog import JOBS, Job, in_order
 from kgctl.pipelines.jobs.checkpoints import is_claimed, read_until, set_read_until
 from kgctl.pipelines.jobs.context import RunContext
+from kgctl.pipelines.jobs.readable import Readable, readable
 from kgctl.pipelines.jobs.restarts import Restarts, until_it_ends
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
@@ -27,6 +28,8 @@ from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.timings import Timings
 
 _POLL_S = 0.25
+# With --follow, at most this long passes between two questions about open transactions.
+_MOST_S = 2.0
 # How often small files are merged, and how long a merge waits for a commit or a reader.
 MERGE_EVERY_S, MERGE_WAIT_S = 60.0, 1.0
 Stream = tuple[Job, QueryMonitor, Restarts]
@@ -53,11 +56,12 @@ def _read_to_end(run: RunContext, job: Job) -> None:
     """Run a stream up to where its topics end now."""
     checkpoint = run.settings.checkpoint_dir / job.name
     is_first = not is_claimed(checkpoint)
-    began_ms = time.time_ns() // 1_000_000
+    until_ms: int | None = None
     restarts = Restarts(run, job.name)
     monitor: QueryMonitor | None = None
     while True:
         try:
+            until_ms = until_ms or _readable_until(run, job)
             with Timings(run.emit).phase("query", job.name):
                 monitor = _watched(run, job, monitor)
             while not monitor.query.awaitTermination(_POLL_S):
@@ -74,8 +78,16 @@ def _read_to_end(run: RunContext, job: Job) -> None:
     _report(run, monitor)
     if is_first and run.settings.source == "kafka" and run.settings.since == "earliest":
         connector.refuse_empty(run.settings.connection(SPARK_CLIENT_ID), [run.topic_of(job)], monitor.records)
-    set_read_until(checkpoint, began_ms)
+    set_read_until(checkpoint, until_ms)
     run.emit(Progress("done", job=job.name, records=monitor.records))
+
+
+def _readable_until(run: RunContext, job: Job) -> int:
+    """The time, ms since 1970, before which a stream that begins now finds every record of its topic."""
+    if run.topic_of(job) != OFFSETS_TOPIC:
+        return time.time_ns() // 1_000_000
+    with readable(run) as commits:
+        return commits.ask()
 
 
 def _run_batch(run: RunContext, job: Job) -> None:
@@ -96,43 +108,54 @@ def _follow(run: RunContext, jobs: Sequence[Job]) -> None:
             if job.is_stream and _has_topic(run, job):
                 restarts = Restarts(run, job.name)
                 streams.append((job, _started(run, job, restarts), restarts))
-        due = rare_due = 0.0
-        merge_due = time.monotonic() + MERGE_EVERY_S
-        while True:
-            for job, monitor, restarts in streams:
-                if _report(run, monitor):
-                    restarts.succeeded()
-                failure = monitor.failure()
-                if failure is not None:
-                    restarts.pause_after(failure)
-                    _started(run, job, restarts, monitor)
-            _check_stop(run)
-            if time.monotonic() >= due and _have_read_all(run, streams):
-                is_rare_due = time.monotonic() >= rare_due
-                for job in jobs:
-                    if not job.is_stream and (is_rare_due or not job.is_rare):
-                        _run_batch(run, job)
-                run.after_round()
-                due = time.monotonic() + run.settings.trigger_s
-                if is_rare_due:
-                    rare_due = time.monotonic() + run.settings.scan_every_s
-            if time.monotonic() >= merge_due:
-                # In this thread, so that no batch job reads files that a merge deletes.
-                _merge_small(run, jobs)
-                merge_due = time.monotonic() + MERGE_EVERY_S
-            run.stop.wait(_POLL_S)
+        with readable(run) as commits:
+            _rounds(run, jobs, streams, commits)
     finally:
         for _, monitor, _ in streams:
             monitor.query.stop()
 
 
-def _have_read_all(run: RunContext, streams: Sequence[Stream]) -> bool:
+def _rounds(run: RunContext, jobs: Sequence[Job], streams: Sequence[Stream], commits: Readable) -> None:
+    """Until the user ends the run."""
+    due = rare_due = 0.0
+    merge_due = time.monotonic() + MERGE_EVERY_S
+    while True:
+        for job, monitor, restarts in streams:
+            if _report(run, monitor):
+                restarts.succeeded()
+            failure = monitor.failure()
+            if failure is not None:
+                restarts.pause_after(failure)
+                _started(run, job, restarts, monitor)
+        _check_stop(run)
+        if any(run.topic_of(job) == OFFSETS_TOPIC for job, _, _ in streams):
+            commits.poll(min(_MOST_S, run.settings.trigger_s / 4))
+        if time.monotonic() >= due and _have_read_all(run, streams, commits):
+            is_rare_due = time.monotonic() >= rare_due
+            for job in jobs:
+                if not job.is_stream and (is_rare_due or not job.is_rare):
+                    _run_batch(run, job)
+            run.after_round()
+            due = time.monotonic() + run.settings.trigger_s
+            if is_rare_due:
+                rare_due = time.monotonic() + run.settings.scan_every_s
+        if time.monotonic() >= merge_due:
+            # In this thread, so that no batch job reads files that a merge deletes.
+            _merge_small(run, jobs)
+            merge_due = time.monotonic() + MERGE_EVERY_S
+        run.stop.wait(_POLL_S)
+
+
+def _have_read_all(run: RunContext, streams: Sequence[Stream], commits: Readable) -> bool:
     """Whether it is known until when the streams have read all: what is computed from a part is never computed again."""
     if not all(monitor.is_at_end() for _, monitor, _ in streams):
         return False
     for job, monitor, _ in streams:
-        if monitor.checked_ms is not None:
-            set_read_until(run.settings.checkpoint_dir / job.name, monitor.checked_ms)
+        until_ms = monitor.checked_ms
+        if until_ms is not None and run.topic_of(job) == OFFSETS_TOPIC:
+            until_ms = commits.until(until_ms)
+        if until_ms is not None:
+            set_read_until(run.settings.checkpoint_dir / job.name, until_ms)
     return all(read_until(run.settings.checkpoint_dir / job.name) is not None for job, _, _ in streams)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.catalog import Job
@@ -22,6 +22,7 @@ from kgctl.pipelines.jobs.lookups import (
 )
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.groups import LAG, LOG_ENDS
+from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.transforms import lag
 
@@ -39,27 +40,38 @@ def run(run: RunContext, job: Job) -> int:
     first = commits.where("not tombstone").agg(f.min(f.unix_millis("commit_ts")).alias("first")).first()
     if first is None or first["first"] is None:
         return 0
-    last_point = _last_point(run)
+    last_point, asked = _last_point(run, LAG), _last_point(run, LOG_ENDS)
+    written = 0
+    if asked is not None and (last_point is None or asked > last_point):
+        # An earlier run ended between its two tables.
+        written = _write(run, job, commits, run.read(LOG_ENDS).where(_after(last_point)), last_point, asked)
+        last_point = asked
     at = points(int(first["first"]), last_point, now_ms, round(settings.step_s * 1000))
     if not at:
-        return 0
+        return written
     partitions = commits.select("topic", "part").distinct()
     lookup = LogEndLookup(settings.connection(CLIENT_ID), now_ms)
-    ends = ends_at(points_of(partitions, at, TASKS), lookup).persist()
+    return written + _write(run, job, commits, ends_at(points_of(partitions, at, TASKS), lookup), last_point, at[-1])
+
+
+def _write(run: RunContext, job: Job, commits: DataFrame, ends: DataFrame, last_point: int | None, until: int) -> int:
+    """Write `ends`, the log ends at points after `last_point` up to `until`, and lag there. Rows written to f_lag."""
+    ends = ends.persist()
     # The rates at the first new point need the point before it.
     before = run.read(LOG_ENDS).where("false" if last_point is None else f.unix_millis("at") == f.lit(last_point))
     without_times = lag.lag(commits, before.unionByName(ends), run.spark.createDataFrame([], BEHIND_DDL)).persist()
     try:
         rows = lag.lag(commits, before.unionByName(ends), _first_behind(run, job, without_times))
-        if last_point is not None:
-            rows = rows.where(f.unix_millis("at") > f.lit(last_point))
-        batch, notes = f"lag-{at[-1]}", {LAST_POINT: at[-1]}
+        batch, notes = f"lag-{until}", {LAST_POINT: until}
         run.write(LOG_ENDS, ends, batch, notes)
-        written = run.write(LAG, rows, batch, notes)
+        return run.write(LAG, rows.where(_after(last_point)), batch, notes).rows
     finally:
         without_times.unpersist()
         ends.unpersist()
-    return written.rows
+
+
+def _after(point: int | None) -> Column:
+    return f.lit(True) if point is None else f.unix_millis("at") > f.lit(point)
 
 
 def _first_behind(run: RunContext, job: Job, known: DataFrame) -> DataFrame:
@@ -75,7 +87,6 @@ def _first_behind(run: RunContext, job: Job, known: DataFrame) -> DataFrame:
     return first_behind(each.repartition(tasks, "topic", "part"), lookup)
 
 
-def _last_point(run: RunContext) -> int | None:
-    """Of f_lag, which is written last: a run that failed after log_ends computes the same points again."""
-    last = open_table(run.settings.table_dir(LAG.name)).state().notes.get(LAST_POINT)
+def _last_point(run: RunContext, table: Table) -> int | None:
+    last = open_table(run.settings.table_dir(table.name)).state().notes.get(LAST_POINT)
     return None if last is None else int(last)

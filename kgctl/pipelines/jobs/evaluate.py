@@ -12,6 +12,7 @@ from kgctl.pipelines.jobs.commits import user_commits
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID, LogEndLookup, ends_at
 from kgctl.pipelines.schemas.groups import HEALTH
+from kgctl.pipelines.tables.newest import MEASURED
 from kgctl.pipelines.transforms import evaluate
 from kgctl.pipelines.transforms.lag import KEY
 
@@ -34,7 +35,7 @@ def run(run: RunContext, job: Job) -> int:
         # Each group gets only its own points; those of all groups of a partition would grow quadratically.
         ends = ends.withColumn("at_ms", f.unix_millis("at")).join(points, ["topic", "part", "at_ms"])
         rows = evaluate.evaluate(last, ends, now_ms)
-        written = run.write(HEALTH, rows, f"evaluate-{now_ms}", notes={"at_ms": now_ms})
+        written = run.write(HEALTH, rows, f"evaluate-{now_ms}", notes={MEASURED: now_ms})
     finally:
         last.unpersist()
     return written.rows

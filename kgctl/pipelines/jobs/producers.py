@@ -14,6 +14,7 @@ from kgctl.pipelines.jobs.lookups import CLIENT_ID
 from kgctl.pipelines.jobs.topic_facts import topics_of
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.topics import HOLDS, PRODUCERS, TRANSACTIONS
+from kgctl.pipelines.tables.newest import MEASURED
 from kgctl.pipelines.transforms import transactions
 
 _HOLDS_DDL = (
@@ -34,7 +35,7 @@ def run(run: RunContext, job: Job) -> int:
     batch = f"{job.name}-{now_ms}"
     known = {row.producer_id for row in listed.rows} if not listed.errors else None
     held = run.spark.createDataFrame([_held(one, known, now_ms) for one in holds.values()], _HOLDS_DDL)
-    notes = {"at_ms": now_ms}
+    notes = {MEASURED: now_ms}
     run.write(HOLDS, held.selectExpr("*", "timestamp_millis(at_ms) as at"), batch, notes)
     states = run.spark.createDataFrame([_state(row) for row in described if not row.error], transactions.STATES_DDL)
     rows = transactions.producers(run.read(TRANSACTIONS), states, now_ms)

@@ -61,8 +61,8 @@ class _Item:
 class _Kind:
     """What a listing shows. `order` are columns, the highest values first, unknown ones last. `keep` selects rows.
 
-    `newest`: only the rows of the newest measurement. `beside` is a table of the same job that always has rows: where it is
-    newer, this one has none now. `last_of`: only the last row of each of these keys; `keep` may then use `event`.
+    `newest`: only the rows of the newest measurement. `last_of`: only the last row of each of these keys; `keep` may then use
+    `event`.
     """
 
     id: str
@@ -75,7 +75,6 @@ class _Kind:
     order: tuple[str, ...]
     keep: Callable[[pa.Table], Any] | None = None
     newest: bool = True
-    beside: Table | None = None
     last_of: tuple[str, ...] = ()
 
 
@@ -130,7 +129,6 @@ _KINDS = (
             _Item("Hanging", "hanging", _yes),
         ),
         ("held_ms", "waiting"),
-        beside=PRODUCERS,
     ),
     _Kind(
         "transactions",
@@ -299,9 +297,7 @@ def _rows(out: Path, kind: _Kind) -> pa.Table | None:
     columns = [item.column for item in kind.items]
     if kind.newest:
         found = newest_rows(out, kind.table, columns)
-        if found is None or (kind.beside is not None and _is_later(out, kind.beside, found[0])):
-            return None
-        return _in_ms(found[1])
+        return None if found is None else _in_ms(found[1])
     if kind.last_of:
         columns += ["event", "at"]
     folder, parts = open_table(out / kind.table.name), []
@@ -320,11 +316,6 @@ def _last(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     number = pa.array(range(rows.num_rows), pa.int64())
     first = rows.append_column("number", number).group_by(list(keys)).aggregate([("number", "min")])
     return rows.take(first["number_min"])
-
-
-def _is_later(out: Path, table: Table, at_ms: int) -> bool:
-    found = newest_rows(out, table, ["at"])
-    return found is not None and found[0] > at_ms
 
 
 def _folded(rows: pa.Table, items: Sequence[_Item]) -> pa.Table:

@@ -79,7 +79,8 @@ class Delivery:
             return len(verdicts)
         is_topic = target.kind == "kafka"
         ledger = Ledger(Path(self._settings.out), target, self._cluster, wants_healthy=is_topic)
-        notices = ledger.due(verdicts, round(self._settings.repeat_s * 1000), _now_ms())
+        tables = [table.name for table in self._tables]
+        notices = ledger.due(verdicts, tables, round(self._settings.repeat_s * 1000), _now_ms())
         for some in self._send(target, notices):
             ledger.sent(some, _now_ms())
         return len(notices)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -58,15 +58,27 @@ class Ledger:
         self._cluster, self._wants_healthy = cluster, wants_healthy
         self._entries = _read(self._path)
 
-    def due(self, verdicts: Sequence[Verdict], repeat_ms: int, now_ms: int) -> list[Notice]:
-        """The notices to send; they are noted on disk. Groups without a verdict are forgotten."""
+    def due(self, verdicts: Sequence[Verdict], tables: Collection[str], repeat_ms: int, now_ms: int) -> list[Notice]:
+        """The notices to send; they are noted on disk. `verdicts` are all that there are in `tables`.
+
+        A group without a verdict any more is OK, with nothing judged, and forgotten when that is sent.
+        """
+        found = {(one.table, one.group): one for one in verdicts}
         entries: dict[Key, Entry] = {}
+        for key, entry in self._entries.items():
+            if key[0] not in tables:
+                entries[key] = entry
+            elif key not in found and not (entry.status == OK and entry.sent_ms is not None):
+                gone = entry if entry.status == OK else Entry(OK, now_ms, entry.status, 0, None)
+                entries[key] = gone
+                found[key] = Verdict(*key, gone.since_ms, OK, 0, {}, None, ())
         for one in verdicts:
             before = self._entries.get((one.table, one.group))
             entries[one.table, one.group] = self._next(one, before, repeat_ms, now_ms)
         self._replace(entries)
-        found = {(one.table, one.group): one for one in verdicts}
-        return [self._notice(found[key], entry) for key, entry in entries.items() if entry.sent_ms is None]
+        return [
+            self._notice(found[key], entry) for key, entry in entries.items() if key in found and entry.sent_ms is None
+        ]
 
     def sent(self, notices: Iterable[Notice], now_ms: int) -> None:
         done = {notice.key: replace(notice.entry, sent_ms=now_ms) for notice in notices}

@@ -14,21 +14,27 @@ from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.formats import open_table
 
+# The note of a batch that measures everything at one time, ms since 1970: a batch without rows has only this.
+MEASURED = "at_ms"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def newest_rows(out: Path, table: Table, columns: Sequence[str], at: str = "at") -> tuple[int, pa.Table] | None:
-    """The greatest `at`, in ms since 1970, and all rows with it; None if the table is empty. Raises Damaged, Newer.
+    """The greatest `at`, in ms since 1970, and all rows with it; None if there are none. Raises Damaged, Newer.
 
-    `at` names a timestamp. Columns that the table lacks are left out.
+    `at` names a timestamp. Columns that the table lacks are left out. If a later batch with the note MEASURED has no rows,
+    there are none now.
     """
     folder = open_table(out / table.name)
     with folder.reading():
+        measured_ms = folder.state().notes.get(MEASURED)
         newest_of = [(path, file, newest_us(path, at)) for path, file in folder.located()]
         times = [newest for _, _, newest in newest_of if newest is not None]
         if not times:
             return None
         last_us = max(times)
+        if measured_ms is not None and last_us // 1000 < int(measured_ms):
+            return None
         parts = [
             read_file(path, table, file.schema, [*columns, at]) for path, file, newest in newest_of if newest == last_us
         ]

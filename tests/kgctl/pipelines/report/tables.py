@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pyarrow.parquet
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.ddl import parse
 from kgctl.pipelines.tables.arrow import arrow_type
-from kgctl.pipelines.tables.manifest import StagedFile, TableFolder
+from kgctl.pipelines.tables.manifest import Note, StagedFile, TableFolder
 
 
-def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one") -> None:
+def commit(
+    out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one", notes: Mapping[str, Note] | None = None
+) -> None:
     """Commit the rows as one batch of one file; missing columns are null."""
     columns = TABLES[table].columns
     content = {}
@@ -27,4 +30,4 @@ def commit(out: Path, table: str, rows: list[dict[str, Any]], batch: str = "one"
         staging = writer.stage(batch)
         (staging / "date=2024-01-01").mkdir(parents=True)
         pa.parquet.write_table(pa.table(content), staging / "date=2024-01-01" / "part-0.parquet")
-        writer.commit(batch, staging, [StagedFile("date=2024-01-01/part-0.parquet", len(rows))])
+        writer.commit(batch, staging, [StagedFile("date=2024-01-01/part-0.parquet", len(rows))], notes)

@@ -8,6 +8,7 @@ import pytest
 
 from kgctl.pipelines.report import build
 from kgctl.pipelines.report.listings import MAX_ROWS
+from kgctl.pipelines.tables.newest import MEASURED
 from tests.kgctl.pipelines.report.reading import Page, read
 from tests.kgctl.pipelines.report.tables import commit
 from tests.kgctl.pipelines.report.test_page import MINUTE, NOON
@@ -54,7 +55,7 @@ def test_a_hold_that_a_later_run_did_not_find_is_over(tmp_path: Path) -> None:
         ["t", "1", "tx", "5", "1 min 30 s", "yes"]
     ]
     assert page.tables["Transactions by transactional id"][1][:3] == ["tx", "4", "25%"]
-    commit(tmp_path, "f_producer", [{**producer, "at": NOON + HOUR}], "1")
+    commit(tmp_path, "f_hold", [], "1", {MEASURED: NOON + HOUR})
     assert "No open transaction holds readers." in overview(tmp_path).text
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.results.delivery import Delivery
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.tables.newest import MEASURED
 from tests.kgctl.pipelines.report.tables import commit
 
 NOON = 1_704_110_400_000
@@ -31,7 +32,7 @@ def evaluate(out: Path, minute: int, **statuses: str) -> None:
         for group, words in statuses.items()
         for part, status in enumerate(words.split())
     ]
-    commit(out, "health", rows, f"evaluate-{at}")
+    commit(out, "health", rows, f"evaluate-{at}", {MEASURED: at})
 
 
 class Run:

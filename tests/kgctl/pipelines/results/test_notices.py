@@ -27,7 +27,8 @@ class Sink:
 
     def at(self, ms: int, *, fails: bool = False, **statuses: str) -> list[Notice]:
         ledger = Ledger(self.out, TARGET, "c", wants_healthy=self.wants_healthy)
-        notices = ledger.due([verdict(group, status, ms) for group, status in statuses.items()], 4 * HOUR, ms)
+        verdicts = [verdict(group, status, ms) for group, status in statuses.items()]
+        notices = ledger.due(verdicts, ["health"], 4 * HOUR, ms)
         if not fails:
             ledger.sent(notices, ms)
         return notices
@@ -42,7 +43,7 @@ def test_a_change_is_sent_once_and_recovery_too(tmp_path: Path) -> None:
     assert shown(sink.at(0, a="OK", b="STALLED")) == [("b", None, "STALLED", 0)]
     assert sink.at(HOUR, a="OK", b="STALLED") == []
     assert shown(sink.at(2 * HOUR, a="LAGGING", b="OK")) == [("a", "OK", "LAGGING", 0), ("b", "STALLED", "OK", 0)]
-    assert sink.at(9 * HOUR, b="OK") == []
+    assert sink.at(3 * HOUR, a="LAGGING", b="OK") == []
 
 
 def test_a_topic_gets_groups_that_are_healthy_from_the_start(tmp_path: Path) -> None:
@@ -70,6 +71,25 @@ def test_what_was_not_delivered_is_sent_again_with_its_id(tmp_path: Path) -> Non
     assert first.id == second.id == third.id
     assert third.entry.since_ms == 0
     assert sink.at(3 * HOUR, a="STALLED") == []
+
+
+def test_a_fault_of_a_group_that_is_gone_is_resolved_once(tmp_path: Path) -> None:
+    sink = Sink(tmp_path)
+    sink.at(0, a="STALLED", b="OK")
+    (first,) = sink.at(HOUR, fails=True)
+    (second,) = sink.at(2 * HOUR)
+    assert shown([second]) == [("a", "STALLED", "OK", 0)]
+    assert (second.id, second.verdict.at_ms, second.verdict.judged) == (first.id, HOUR, 0)
+    assert sink.at(3 * HOUR) == []
+    assert shown(sink.at(4 * HOUR, a="STALLED")) == [("a", None, "STALLED", 0)]
+
+
+def test_a_run_that_does_not_judge_a_table_resolves_nothing_in_it(tmp_path: Path) -> None:
+    sink = Sink(tmp_path)
+    sink.at(0, a="STALLED")
+    ledger = Ledger(tmp_path, TARGET, "c", wants_healthy=False)
+    assert ledger.due([], ["anomalies"], 4 * HOUR, 9 * HOUR) == []
+    assert sink.at(HOUR, a="STALLED") == []
 
 
 def test_a_damaged_ledger_loses_no_fault(tmp_path: Path) -> None:

@@ -69,6 +69,12 @@ def test_a_group_is_anomalous_until_the_last_of_its_anomalies_has_ended(tmp_path
     assert [one.status for one in read_verdicts(tmp_path, ANOMALIES)] == ["OK", "OK"]
 
 
+def test_when_the_last_group_is_gone_there_is_no_verdict(tmp_path: Path) -> None:
+    evaluate(tmp_path, 0, orders="STOPPED")
+    evaluate(tmp_path, 1)
+    assert read_verdicts(tmp_path, HEALTH) == []
+
+
 def test_without_an_evaluation_there_is_no_verdict(tmp_path: Path) -> None:
     assert read_verdicts(tmp_path, HEALTH) == []
 

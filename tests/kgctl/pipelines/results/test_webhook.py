@@ -22,7 +22,7 @@ from tests.kgctl.pipelines.results.evaluations import evaluate
 def notices(out: Path, **statuses: str) -> list[Notice]:
     evaluate(out, 0, **statuses)
     ledger = Ledger(out, Target("webhook", "x"), "c", wants_healthy=False)
-    return ledger.due(read_verdicts(out, HEALTH), 1000, 0)
+    return ledger.due(read_verdicts(out, HEALTH), ["health"], 1000, 0)
 
 
 def send(

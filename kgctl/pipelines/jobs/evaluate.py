@@ -14,7 +14,7 @@ from kgctl.pipelines.jobs.lookups import CLIENT_ID, LogEndLookup, ends_at
 from kgctl.pipelines.schemas.groups import HEALTH
 from kgctl.pipelines.tables.newest import MEASURED
 from kgctl.pipelines.transforms import evaluate
-from kgctl.pipelines.transforms.lag import KEY
+from kgctl.pipelines.transforms.lag import KEY, committed_at
 
 TASKS = 8
 
@@ -24,7 +24,9 @@ def run(run: RunContext, job: Job) -> int:
     settings = run.settings
     now_ms = run.inputs_complete_until(job) or time.time_ns() // 1_000_000
     newest = Window.partitionBy(*KEY).orderBy(f.desc("log_offset"))
-    ranked = user_commits(run).withColumn("_rank", f.row_number().over(newest))
+    # Other groups may have committed after this time, which an open transaction holds back.
+    until_now = user_commits(run).where(committed_at() <= f.timestamp_millis(f.lit(now_ms)))
+    ranked = until_now.withColumn("_rank", f.row_number().over(newest))
     last = ranked.where(f.col("_rank") <= evaluate.WINDOW + 1).drop("_rank").persist()
     try:
         commits = last.where("not tombstone").select(*KEY, f.unix_millis("commit_ts").alias("at_ms"))

@@ -31,7 +31,7 @@ from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC
 LONGEST_MS = 15 * 60_000
 # A coordinator appends a commit a little later than it takes the time of it.
 _APPENDED_MS = 1000
-# A user should know of a delay that is longer.
+# A longer delay is worth a note.
 _SHORT_MS = 10_000
 # A cluster that does not answer stalls the thread that follows the streams.
 _ANSWER_S = 5.0

@@ -31,7 +31,7 @@ from typing import Any
 
 from kgctl.pipelines.tables.durable import hold, lock_within, make_folder, sync, sync_tree, write_durably
 from kgctl.pipelines.tables.errors import Busy, Damaged, Newer
-from kgctl.pipelines.tables.rewriting import Rewrite, finish_rewrite, refuse_folders
+from kgctl.pipelines.tables.rewriting import Rewrite, finish_rewrite, refuse_folders, restore_days, set_aside
 from kgctl.pipelines.tables.state import (
     Batch,
     CommittedFile,
@@ -228,6 +228,7 @@ class TableFolder:
         """Whether the folder is as the newest rewrite wants it; False while others read. The caller holds the lock."""
         if fold.rewrite is None or not (self.rewrites / fold.rewrite).exists():
             return True
+        restore_days(self.folder, self.rewrites / fold.rewrite)
         with self.without_readers() as is_alone:
             if is_alone:
                 finish_rewrite(self.folder, self.rewrites / fold.rewrite, fold)
@@ -243,12 +244,14 @@ class TableFolder:
             os.close(descriptor)
 
     def _current(self, state: TableState, file: CommittedFile) -> Path:
-        """Where the file is: under its name, else in the staging folder."""
+        """Where the file is: under its name, else in the staging folder of its batch or of the newest rewrite."""
         target = self.folder / file.path
         if target.exists():
             return target
-        source = self.staged(state.fold, file, next((batch for batch in state.loose if file in batch.files), None))
-        return target if source is None or not source.exists() else source
+        sources = [self.staged(state.fold, file, next((batch for batch in state.loose if file in batch.files), None))]
+        if state.fold.rewrite is not None:
+            sources.append(set_aside(self.rewrites / state.fold.rewrite, file.path))
+        return next((source for source in sources if source is not None and source.exists()), target)
 
     def staged(self, fold: Fold, file: CommittedFile, batch: Batch | None) -> Path | None:
         """Where the file of a loose batch, or of the fold, is until it has its name."""

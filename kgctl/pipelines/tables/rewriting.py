@@ -84,6 +84,29 @@ def refuse_folders(folder: Path, rewrite: Rewrite) -> None:
             raise Damaged(f"{path}: kgctl did not make this folder; move it to another place")
 
 
+def restore_days(folder: Path, staging: Path) -> None:
+    """Give the table's folder the days that it lacks because a process died between the two renames of `exchange`.
+
+    Deletes nothing, so that others may read. What was written without this day joins it.
+    """
+    for aside in sorted((staging / _ASIDE).glob("*")):
+        renewed, day = staging / _EXCHANGED / aside.name, folder / aside.name
+        if not renewed.exists():
+            continue
+        if day.exists():
+            for name in sorted(set(os.listdir(renewed)) - set(os.listdir(day))):
+                link(renewed / name, day / name)
+            sync(day)
+        else:
+            os.rename(renewed, day)
+            sync(folder)
+
+
+def set_aside(staging: Path, path: str) -> Path:
+    """Where a file of a day is while the table's folder lacks the day; `path` starts with the `date=` folder."""
+    return staging / _ASIDE / path
+
+
 def finish_rewrite(folder: Path, staging: Path, fold: Fold) -> None:
     """Bring the table's folder to what the fold says, whatever is done already. Raises Damaged."""
     if not staging.exists():
@@ -101,10 +124,7 @@ def finish_rewrite(folder: Path, staging: Path, fold: Fold) -> None:
 def _renew_day(folder: Path, where: str, staging: Path, fold: Fold, added: list[CommittedFile]) -> None:
     day, aside, renewed = folder / where, staging / _ASIDE / where, staging / _EXCHANGED / where
     if not day.exists():
-        # Without an exchange, a process died between the two renames.
-        if not aside.exists():
-            return
-        os.rename(aside, day)
+        return
     there = set(os.listdir(day))
     replaced = {Path(path).name for path in fold.replaced if folder_of(path) == where} & there
     missing = [file for file in added if Path(file.path).name not in there]

@@ -1,8 +1,8 @@
 """A program whose children change a table, and die before their Nth change of the file system.
 
 It forks one child for each line of its standard input, and prints the child's exit code: 9: it died; 0: it finished.
-A line is a JSON list: table folder, N, action, Parquet files, variants. An action is "open", "fold", "merge", "drop DATE"
-(the day and those before it), or "write ID". Variants: "names-first": files are renamed before the commit (a fault);
+A line is a JSON list: table folder, N, action, Parquet files, variants. An action is "open", "fold", "merge",
+"merge-two" (of each day two files), "drop DATE" (the day and those before it), or "write ID". Variants: "names-first": files are renamed before the commit (a fault);
 "no-exchange": the file system cannot exchange folders; "fold-often": after every third commit.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from kgctl.pipelines.schemas.model import Column, Table
 from kgctl.pipelines.tables import durable, manifest
 from kgctl.pipelines.tables.manifest import StagedFile, TableFolder, Writer
-from kgctl.pipelines.tables.merge_plans import all_small
+from kgctl.pipelines.tables.merge_plans import Merge, all_small
 from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.tables.retention import drop
 from kgctl.pipelines.tables.state import batch_from_json
@@ -48,6 +48,8 @@ def act(folder: Path, action: str, parquet_files: list[Path]) -> None:
     verb, _, argument = action.partition(" ")
     if verb == "merge":
         merge(folder, TABLE, all_small, 0)
+    elif verb == "merge-two":
+        merge(folder, TABLE, lambda state: [Merge(one.day, one.files[:2]) for one in all_small(state)], 0)
     elif verb == "drop":
         drop(folder, -1, 0, date.fromisoformat(argument))
     else:

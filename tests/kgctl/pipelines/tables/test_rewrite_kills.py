@@ -97,6 +97,36 @@ def test_every_reader_sees_the_table_before_or_after_wherever_the_process_dies(
     assert [rows for rows in results if rows not in after] == []
 
 
+def test_a_day_that_a_kill_left_without_its_folder_is_whole_for_readers_and_the_next_commit(
+    before: Path, tmp_path: Path, writers: Writers
+) -> None:
+    """Where folders cannot be exchanged, while another process reads, and with a file that the merge leaves as it is."""
+    writers.run(before / "commits", NEVER, "write d", files_of("d", tmp_path))
+    whole = sorted([*WHOLE, *(row for of_day in rows_of("d") for row in of_day)])
+    after = sorted([*whole, *(row for of_day in rows_of("e") for row in of_day)])
+    missing = 0
+    for nth in range(1, 2 * MOST_CHANGES):
+        out = tmp_path / "out"
+        shutil.copytree(before, out)
+        folder = out / "commits"
+        ended = writers.run(folder, nth, "merge-two", variants="no-exchange")
+        if not all((folder / f"date={day}").exists() for day in DAYS):
+            missing += 1
+            assert by_manifest(folder) == whole, nth
+            with TableFolder(folder).reading():
+                paths = TableFolder(folder).files()
+                writers.run(folder, NEVER, "write e", files_of("e", tmp_path))
+                assert all(path.exists() for path in paths), nth
+                assert [read(folder) for read in READERS] == [after] * 3, nth
+            writers.run(folder, NEVER, "open")
+            assert [read(folder) for read in READERS] == [after] * 3, nth
+            assert leftovers(out) == [], nth
+        shutil.rmtree(out)
+        if ended == 0:
+            break
+    assert missing == len(DAYS)
+
+
 def rows_without(rows: list[str], day: str) -> list[str]:
     return [row for row in rows if day not in row]
 

@@ -140,13 +140,14 @@ def test_the_same_command_again_writes_only_what_is_new(target: Kgctl, tmp_path:
     topic = fresh("copy")
     for _ in range(2):
         replay(target, tmp_path, "--to", topic)
-    add(tmp_path, {TopicPartition("orders", 0): orders(10, first=40)}, {TopicPartition("orders", 0): (32, 60)})
+    # The first new record is the first behind the end of the archive.
+    add(tmp_path, {TopicPartition("orders", 0): orders(10, first=32)}, {TopicPartition("orders", 0): (32, 60)})
     replay(target, tmp_path, "--to", topic)
     assert target.bootstrap
-    assert contents(target.bootstrap, topic, 1)[0] == of_rows([*orders(30), *orders(10, first=40)])
+    assert contents(target.bootstrap, topic, 1)[0] == of_rows([*orders(30), *orders(10, first=32)])
     replay(target, tmp_path, "--to", topic, "--restart")
     replay(target, tmp_path, "--to", topic, "--id", "another")
-    assert contents(target.bootstrap, topic, 1)[0] == 3 * of_rows([*orders(30), *orders(10, first=40)])
+    assert contents(target.bootstrap, topic, 1)[0] == 3 * of_rows([*orders(30), *orders(10, first=32)])
 
 
 def test_a_replay_whose_positions_are_gone_does_not_begin_again_by_itself(target: Kgctl, tmp_path: Path) -> None:

@@ -11,7 +11,18 @@ import typer
 from kgctl.commands.shared.arguments import not_empty
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([km]?)(?:/s)?", re.ASCII)
+_ID = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _UNITS = {"": 1, "k": 1000, "m": 1_000_000}
+
+
+def _checked_id(name: str | None) -> str | None:
+    """A name of a folder and of groups."""
+    if name is not None and not _ID.fullmatch(name):
+        raise typer.BadParameter(
+            f"{name!r} has other characters than letters, digits, '.', '_' and '-', or more than 200."
+        )
+    return name
+
 
 To = Annotated[
     str | None,
@@ -82,7 +93,7 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="NAME",
-        callback=not_empty,
+        callback=_checked_id,
         help="The id of the replay; another one writes the records again. [default: from archive, cluster and options]",
     ),
 ]

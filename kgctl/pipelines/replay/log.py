@@ -8,7 +8,7 @@ DIR/_replays/<id>/lock           held while the replay runs
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
 import zlib
@@ -22,7 +22,8 @@ from broker.atomic_file import replace_file
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.replay.offset_map import OffsetMap, Stretch
-from kgctl.pipelines.tables.manifest import Busy, Damaged
+from kgctl.pipelines.tables.durable import hold
+from kgctl.pipelines.tables.errors import Damaged
 
 FOLDER, SETTINGS, OFFSETS, LOCK = "_replays", "replay.json", "offsets.log", "lock"
 # 2: by key, lines also say where the records of the replay end in the target.
@@ -124,14 +125,22 @@ class ReplayLog:
             self._end = self._last_start
 
     def forget(self, parts: Collection[TopicPartition]) -> None:
-        """Begin again with these parts."""
-        kept = [one for line in self.lines if (one := line.without(parts)).moves]
-        was_finished = self.is_finished
-        self._end, self.lines = 0, []
-        for line in kept:
-            self.append(line)
-        if was_finished and kept:
-            self.finish()
+        """Begin again with these parts. After a crash there are all lines or those that stay. Raises KgctlError."""
+        self.lines = [one for line in self.lines if (one := line.without(parts)).moves]
+        self.is_finished = self.is_finished and bool(self.lines)
+        texts = [line.to_line() for line in self.lines] + [_FINISHED] * self.is_finished
+        path = self.folder / OFFSETS
+        try:
+            replace_file(path, b"".join(texts))
+            self._file.close()
+            self._file = path.open("r+b")
+        except OSError as error:
+            raise self._not_written(error) from None
+        self._end = sum(map(len, texts))
+        self._last_start = self._end - (len(texts[-1]) if texts else 0)
+
+    def close(self) -> None:
+        self._file.close()
 
     def append(self, line: Committed) -> None:
         """Keep a transaction that is about to be committed. Raises KgctlError if that cannot be written."""
@@ -178,8 +187,11 @@ class ReplayLog:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise KgctlError(f"{self.folder / OFFSETS}: cannot be written: {error.strerror}") from None
+            raise self._not_written(error) from None
         self._last_start, self._end = self._end, self._end + len(text)
+
+    def _not_written(self, error: OSError) -> KgctlError:
+        return KgctlError(f"{self.folder / OFFSETS}: cannot be written: {error.strerror}")
 
 
 def _ends(lines: Sequence[Committed]) -> dict[TopicPartition, int]:
@@ -191,15 +203,16 @@ def writing(folder: Path) -> Iterator[ReplayLog]:
     """Lock the folder of a replay, which need not exist. Raises Busy, Damaged, KgctlError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _hold(folder)
+        lock = hold(folder / LOCK, folder, "runs this replay", option="--id")
     except OSError as error:
         raise KgctlError(
             f"{folder}: cannot be written: {error.strerror}; --state names another folder for what a replay keeps"
         ) from None
     try:
         path = folder / OFFSETS
-        with path.open("r+b" if path.exists() else "w+b") as file:
-            yield ReplayLog(folder, file)
+        log = ReplayLog(folder, path.open("r+b" if path.exists() else "w+b"))
+        with contextlib.closing(log):
+            yield log
     finally:
         os.close(lock)
 
@@ -210,23 +223,18 @@ def read_log(folder: Path) -> ReplayLog:
         return ReplayLog(folder, file)
 
 
-def _hold(folder: Path) -> int:
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise Busy(f"{folder}: another process runs this replay; wait for it to end, or give another --id") from None
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
 # --- settings ---
 
 
 def keep_settings(folder: Path, content: Mapping[str, Any]) -> None:
+    """For who holds the lock. Topics that another run has added since stay. Raises Precondition if that run chose otherwise."""
+    found = kept_settings(folder)
+    if found is not None:
+        both = found["sources"].keys() & content["sources"].keys()
+        ours, theirs = ({**one, "sources": {key: one["sources"][key] for key in both}} for one in (content, found))
+        if ours | {"format": FORMAT} != theirs | {"format": FORMAT}:
+            raise Precondition(f"{folder}: another run has begun this replay meanwhile: give the same command again")
+        content = {**content, "sources": {**found["sources"], **content["sources"]}}
     replace_file(folder / SETTINGS, json.dumps({"format": FORMAT, **content}, indent=1, sort_keys=True).encode())
 
 

@@ -101,17 +101,18 @@ def _renameat2(one: Path, other: Path) -> bool:
     raise OSError(number, os.strerror(number), str(one))
 
 
-def hold(path: Path, folder: Path, doing: str, wait_s: float = 0.0) -> int:
+def hold(path: Path, folder: Path, doing: str, wait_s: float = 0.0, *, option: str = "--out") -> int:
     """Lock a file for this process and return its descriptor; closing it ends the lock. Raises Busy.
 
-    `doing` is what a second process will read about this one; `wait_s`: how long to wait for the lock.
+    `doing` is what a second process will read about this one, and `option` what it may give instead; `wait_s`: how long to wait
+    for the lock.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if not lock_within(descriptor, wait_s):
             pid, _, does = os.read(descriptor, 200).decode("ascii", "replace").strip().partition(" ")
             process = f"process {pid}" if pid.isdigit() else "another process"
-            raise Busy(f"{folder}: {process} {does or doing}; wait for it to end, or give another --out")
+            raise Busy(f"{folder}: {process} {does or doing}; wait for it to end, or give another {option}")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()} {doing}\n".encode(), 0)
     except BaseException:

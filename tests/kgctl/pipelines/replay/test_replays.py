@@ -275,6 +275,7 @@ def test_a_damaged_file_stops_the_replay_and_names_the_file(our_cluster: Cluster
         (["--to", "x", "--from", "yesterday"], "'yesterday' is not a time"),
         (["--to", "x", "--partitions", "none"], "'none' is not one of same, by-key."),
         (["--to", "x", "--now", "--shift-time", "1d"], "Give one of them."),
+        (["--to", "x", "--id", "a/b"], "'a/b' has other characters than letters, digits, '.', '_' and '-'"),
     ],
 )
 def test_wrong_usage_is_explained(our_cluster: Cluster, tmp_path: Path, arguments: list[str], message: str) -> None:

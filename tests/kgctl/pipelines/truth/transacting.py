@@ -59,14 +59,15 @@ class TransactionTraffic:
             self.hanging_id = self._hang()
 
     def round(self) -> None:
+        # Clients of librdkafka do not always recover when a broker restarts.
+        self._start(WRITER, 60_000)
         self._end(WRITER, COMMITTED, (0, 1))
         self._end(WRITER, ABORTED, (1,))
         self._end(WRITER, COMMITTED, (1, 2))
 
     def commit_offsets(self, group: str, offsets: dict[tuple[str, int], int], *, is_committed: bool) -> None:
         """Commit offsets of a group in a transaction, or in one that is aborted then."""
-        if group not in self.producers:
-            self._start(group, 60_000)
+        self._start(group, 60_000)
         producer, began_ms = self.producers[group], now()
         producer.begin_transaction()
         consumer = Consumer({"bootstrap.servers": self.kgctl.bootstrap, "group.id": group})

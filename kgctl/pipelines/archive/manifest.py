@@ -27,7 +27,7 @@ from kgctl.pipelines.archive.layout import (
     records_folder,
 )
 from kgctl.pipelines.tables.manifest import Batch, Damaged, StagedFile, TableFolder, Writer
-from kgctl.pipelines.tables.rewriting import Rewrite
+from kgctl.pipelines.tables.rewriting import Rewrite, set_aside
 from kgctl.pipelines.tables.state import Fold
 
 _BATCH_ID = re.compile(r"batch-(\d{8,})")
@@ -57,7 +57,7 @@ class Archive:
     folder: Path
     commits: tuple[Commit, ...]
     # Where a file is while its commit or a merge is not finished.
-    _staged: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+    _staged: dict[str, list[Path]] = field(default_factory=dict, repr=False, compare=False)
     # Files that a merge has replaced, and that are there until it is finished.
     leaving: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
@@ -134,8 +134,9 @@ class Archive:
     def path_of(self, file: ArchivedFile) -> Path:
         """Where the file is now; it may be missing. Between a commit and its renames it is in staging."""
         path = self.folder / file.path
-        staged = self._staged.get(file.path)
-        return staged if staged is not None and not path.exists() and staged.exists() else path
+        if path.exists():
+            return path
+        return next((staged for staged in self._staged.get(file.path, ()) if staged.exists()), path)
 
 
 def read_archive(folder: Path) -> Archive:
@@ -273,7 +274,7 @@ def _archive(
 ) -> Archive:
     """A damaged commit is left out and added to `damaged`, if that is given."""
     commits = list(before)
-    staged: dict[str, Path] = {}
+    staged: dict[str, list[Path]] = {}
     for batch in batches:
         try:
             commits.append(_commit(table, batch))
@@ -283,9 +284,10 @@ def _archive(
             damaged.append(error)
         loose = None if batch.id in fold else batch
         for file in batch.files:
-            place = table.staged(fold, file, loose)
-            if place is not None:
-                staged[f"{RECORDS}/{file.path}"] = place
+            places = [table.staged(fold, file, loose)]
+            if fold.rewrite is not None:
+                places.append(set_aside(table.rewrites / fold.rewrite, file.path))
+            staged[f"{RECORDS}/{file.path}"] = [place for place in places if place is not None]
     is_pending = fold.rewrite is not None and (table.rewrites / fold.rewrite).exists()
     leaving = frozenset(f"{RECORDS}/{path}" for path in fold.replaced) if is_pending else frozenset[str]()
     return Archive(folder, tuple(sorted(commits, key=lambda commit: commit.number)), staged, leaving)

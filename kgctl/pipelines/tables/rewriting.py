@@ -89,8 +89,10 @@ def restore_days(folder: Path, staging: Path) -> None:
 
     Deletes nothing, so that others may read. What was written without this day joins it.
     """
-    for aside in sorted((staging / _ASIDE).glob("*")):
-        renewed, day = staging / _EXCHANGED / aside.name, folder / aside.name
+    # In an archive, below the folders of topics.
+    for aside in sorted((staging / _ASIDE).rglob("date=*")):
+        where = aside.relative_to(staging / _ASIDE)
+        renewed, day = staging / _EXCHANGED / where, folder / where
         if not renewed.exists():
             continue
         if day.exists():
@@ -99,11 +101,11 @@ def restore_days(folder: Path, staging: Path) -> None:
             sync(day)
         else:
             os.rename(renewed, day)
-            sync(folder)
+            sync(day.parent)
 
 
 def set_aside(staging: Path, path: str) -> Path:
-    """Where a file of a day is while the table's folder lacks the day; `path` starts with the `date=` folder."""
+    """Where a file of a day is while the table's folder lacks the day; `path` is relative to that folder."""
     return staging / _ASIDE / path
 
 

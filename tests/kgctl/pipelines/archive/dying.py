@@ -1,7 +1,7 @@
 """A program whose children archive the second half of known logs or join commits, and die before their Nth change of the file
 system.
 
-It forks one child for each line of its standard input, "N step|join FOLDER", and prints the child's exit code: 9: it died;
+It forks one child for each line of its standard input, "N step|join|join-no-exchange FOLDER", and prints the child's exit code: 9: it died;
 0: it finished.
 """
 
@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.tables import durable
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row
 from tests.kgctl.pipelines.archive.model import LogModel, Logs, join, step
 from tests.kgctl.pipelines.tables.dying import CHANGES, DIED, TO_WRITE
@@ -46,7 +47,9 @@ def act(folder: Path, nth: int, action: str) -> None:
                 os._exit(DIED)
 
     sys.addaudithook(count)
-    if action == "join":
+    if "no-exchange" in action:
+        durable._renameat2 = lambda *_: False
+    if action.startswith("join"):
         join(folder)
     else:
         step(folder, later(LOGS))

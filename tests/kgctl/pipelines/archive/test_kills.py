@@ -55,7 +55,10 @@ def test_a_step_is_complete_or_absent_wherever_its_writer_dies(tmp_path: Path, p
     assert seen == {1, 2}
 
 
-def test_readers_see_each_record_once_wherever_a_join_dies(tmp_path: Path, program: subprocess.Popen[str]) -> None:
+@pytest.mark.parametrize("action", ["join", pytest.param("join-no-exchange", marks=pytest.mark.soak)])
+def test_readers_see_each_record_once_wherever_a_join_dies(
+    tmp_path: Path, program: subprocess.Popen[str], action: str
+) -> None:
     before, out = tmp_path / "before", tmp_path / "out"
     logs = LOGS
     step(before, logs)
@@ -67,11 +70,12 @@ def test_readers_see_each_record_once_wherever_a_join_dies(tmp_path: Path, progr
     seen = set()
     for nth in range(1, MOST_CHANGES):
         shutil.copytree(before, out)
-        ended = _run(program, out, nth, "join")
+        ended = _run(program, out, nth, action)
         found = read_archive(out)
         seen.add(len(found.commits))
         assert {one: rows_of(found, one) for one in logs} == expected, f"died before change {nth}"
-        assert in_folder(out) == in_files, f"died before change {nth}"
+        # Without an exchange, the folder lacks a day between two renames.
+        assert in_folder(out) == in_files or action != "join", f"died before change {nth}"
         assert verify(out).findings == (), f"died before change {nth}"
         # The next writer finishes the join, or begins it again.
         more = later(logs)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 JOBS = ("decode", "lag", "evaluate", "rebalances")
 PATIENCE_S = 240
+# A group is STOPPED only if it had lag 100 s ago as well.
+AGO_MS = 600_000
 
 Line = dict[str, Any]
 
@@ -35,7 +38,7 @@ def kgctl() -> Iterator[Kgctl]:
     with LocalBroker({"group.initial.rebalance.delay.ms": 0}) as broker:
         kgctl = Kgctl(broker.bootstrap_servers)
         assert kgctl("topics", "create", "orders", "--partitions", "2").exit_code == 0
-        fill(kgctl, "orders", [100, 60])
+        fill(kgctl, "orders", [100, 60], time.time_ns() // 1_000_000 - AGO_MS)
         with member_of(kgctl, "readers", {"orders": [0, 1]}), member_of(kgctl, "others", {"orders": [1]}):
             pass
         kgctl.commit("readers", "orders", p0=40, p1=60)

@@ -56,7 +56,7 @@ def merge_files(archive: Archive, files: Sequence[ArchivedFile], staging: Path) 
     first = files[0]
     merged = _File(staging, first.topic, first.partition, day_of(first.min_timestamp_ms))
     try:
-        for some in _overlapping(files):
+        for some in overlapping(files):
             for batch in _merged(archive, some):
                 merged.add(batch)
                 if merged.held_bytes >= _ROW_GROUP_BYTES:
@@ -84,7 +84,7 @@ def read_records(
         for file in archive.files(partition)
         if (start is None or file.last_offset >= start) and (end is None or file.first_offset < end)
     ]
-    for some in _overlapping(files):
+    for some in overlapping(files):
         for batch in _merged(archive, some, batch_bytes):
             wanted = _between(batch, start, end)
             if wanted.num_rows:
@@ -214,7 +214,7 @@ class _File:
         self._writer.close()
 
 
-def _overlapping(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
+def overlapping(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
     """Files in the order of their first offsets, together with those that share their range of offsets."""
     some: list[ArchivedFile] = []
     last = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise, repeat
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.parquet as parquet
 
 from kgctl.client.producer.records import Headers
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.files import check_content, read_records, timestamps_ms
+from kgctl.pipelines.archive.files import check_content, overlapping, read_records, timestamps_ms
 from kgctl.pipelines.archive.layout import ArchivedFile
 from kgctl.pipelines.archive.manifest import Archive
 from kgctl.pipelines.replay.records import RecordFilter, Run
@@ -28,7 +28,7 @@ def read_runs(archive: Archive, partition: TopicPartition, start: int, chosen: R
     """
     end = archive.spans[partition][1]
     position = start
-    for some in _together(archive.files(partition)):
+    for some in overlapping(archive.files(partition)):
         first, after = some[0].first_offset, max(file.last_offset for file in some) + 1
         if after <= start or not any(chosen.overlaps(file.min_timestamp_ms, file.max_timestamp_ms) for file in some):
             continue
@@ -83,15 +83,3 @@ def _headers(column: pa.ListArray) -> list[Headers]:
         tuple(zip(names[start:end], values[start:end], strict=True)) if start < end else ()
         for start, end in pairwise(places)
     ]
-
-
-def _together(files: Iterable[ArchivedFile]) -> Iterator[list[ArchivedFile]]:
-    """Files whose offsets interleave, because their records are of different days, together."""
-    some: list[ArchivedFile] = []
-    for file in files:
-        if some and file.first_offset > max(one.last_offset for one in some):
-            yield some
-            some = []
-        some.append(file)
-    if some:
-        yield some

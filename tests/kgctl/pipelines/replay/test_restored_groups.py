@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from broker.local import LocalBroker
@@ -22,6 +22,7 @@ from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
 from tests.kgctl.pipelines.replay.reading_back import Content, of_rows, records
 
 Partitions = Sequence[Sequence[Row]]
+BY_KEY = ("--partitions", "by-key")
 
 
 @st.composite
@@ -150,15 +151,23 @@ def test_after_a_replay_groups_read_exactly_what_they_had_not_read(
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     with_offsets(),
-    st.sampled_from([("--by", "timestamp"), ("--partitions", "by-key")]),
+    st.sampled_from([("--by", "timestamp"), BY_KEY, (*BY_KEY, "--no-transactions")]),
     st.sampled_from(["0s", "4s", "-4s"]),
     st.booleans(),
+)
+# The keys go to different partitions. The first group has read the older record: nothing newer follows it there, not even
+# the marker of a transaction.
+@example(
+    given_=([[Row(0, b"k0", b"0-0", NOON_MS + 9)], [Row(0, b"k3", b"1-0", NOON_MS + 1)]], [[0, 3], [3, 3], [0, 0]]),
+    how=(*BY_KEY, "--no-transactions"),
+    shift="0s",
+    knows_times=True,
 )
 def test_by_time_groups_skip_no_record(
     our_cluster: Cluster,
     tmp_path_factory: pytest.TempPathFactory,
     given_: tuple[list[list[Row]], list[list[int]]],
-    how: tuple[str, str],
+    how: tuple[str, ...],
     shift: str,
     knows_times: bool,
 ) -> None:

@@ -18,6 +18,7 @@ from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas.groups import LOG_ENDS
+from kgctl.pipelines.transforms.times import LAST_MS
 
 CLIENT_ID = "kgctl-pipeline"
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
@@ -103,7 +104,9 @@ class FirstBehind:
         with Admin(self.connection) as admin:
             wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
             found = admin.run(record_times(admin.cluster, wanted))
-        times = {key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None}
+        times = {
+            key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None and time_ms <= LAST_MS
+        }
         columns = [[key[place] for key in times] for place in range(3)]
         yield pa.RecordBatch.from_arrays(
             [
@@ -115,7 +118,10 @@ class FirstBehind:
 
 
 def first_behind(offsets: DataFrame, lookup: FirstBehind) -> DataFrame:
-    """(topic, part, offset, behind_ts) for rows of (topic, part, offset), without offsets that the log no longer has."""
+    """(topic, part, offset, behind_ts) for rows of (topic, part, offset), without offsets that the log no longer has.
+
+    Nor those of records whose time is outside the calendar.
+    """
     return offsets.select("topic", "part", "offset").mapInArrow(lookup, BEHIND_DDL)
 
 

@@ -12,6 +12,7 @@ from kgctl.pipelines.schemas import topics as schemas
 from kgctl.pipelines.schemas.sources import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kgctl.pipelines.transforms import wire
 from kgctl.pipelines.transforms.key_kinds import OFFSET_COMMIT_KEYS
+from kgctl.pipelines.transforms.times import known_ms, known_time
 
 KEY = ("topic", "part")
 RECORD, CHUNK = 0, 1
@@ -55,7 +56,7 @@ def compaction(keys: DataFrame, facts: DataFrame, now_ms: int) -> DataFrame:
     with_key = (f.col("kind") == RECORD) & f.col("key").isNotNull()
     without_key = (f.col("kind") == RECORD) & f.col("key").isNull()
     known = keys.join(f.broadcast(facts.select(*KEY, "delete_retention_ms")), list(KEY))
-    kept_until_ms = f.coalesce("last_horizon_ms", f.col("last_ms") + f.col("delete_retention_ms"))
+    kept_until_ms = f.coalesce("last_horizon_ms", known_ms("last_ms") + f.col("delete_retention_ms"))
     is_due = with_key & f.col("ends_in_tombstone") & (kept_until_ms <= now_ms)
     counted = known.groupBy(*KEY).agg(
         _sum("records", f.col("kind") == RECORD).alias("records"),
@@ -92,11 +93,11 @@ def compaction(keys: DataFrame, facts: DataFrame, now_ms: int) -> DataFrame:
             "at": f.timestamp_millis(f.lit(now_ms)),
             "records_per_key": f.when(f.col("keys") > 0, f.col("_with_key") / f.col("keys")),
             "superseded": f.col("_with_key") - f.col("keys"),
-            "oldest_tombstone": f.timestamp_millis("_oldest_tombstone_ms"),
+            "oldest_tombstone": known_time("_oldest_tombstone_ms"),
             "removed": f.greatest(read - f.col("records") - f.col("aborted") - f.col("_control"), f.lit(0)),
             "free_bytes": free,
             "dirty_ratio": f.when(f.col("bytes") > 0, f.coalesce("_dirty_bytes", f.lit(0.0)) / f.col("bytes")),
-            "oldest_dirty": f.timestamp_millis("_oldest_dirty_ms"),
+            "oldest_dirty": known_time("_oldest_dirty_ms"),
         }
     )
     return _rounded(rows, schemas.COMPACTION.column_names)
@@ -115,7 +116,7 @@ def worst_keys(keys: DataFrame, now_ms: int) -> DataFrame:
         {
             "at": f.timestamp_millis(f.lit(now_ms)),
             "text": _text(),
-            "last": f.timestamp_millis("last_ms"),
+            "last": known_time("last_ms"),
         }
     )
     return _rounded(rows, schemas.COMPACTION_KEYS.column_names)

@@ -11,15 +11,13 @@ from kgctl.pipelines.schemas.sources import RAW_COLUMNS, RAW_DDL
 from kgctl.pipelines.transforms import wire
 from kgctl.pipelines.transforms.group_values import is_group_value, read_group, read_newer
 from kgctl.pipelines.transforms.key_kinds import GROUP_METADATA_KEY, KEY_KINDS, OFFSET_COMMIT_KEYS
+from kgctl.pipelines.transforms.times import known_time
 from kgctl.pipelines.transforms.wire import Step
 
 COMMIT, GROUP, SKIPPED, BAD = "commit", "group", "skipped", "bad"
 
 MALFORMED_KEY, UNKNOWN_KEY = "malformed key", "unknown key version"
 MALFORMED_VALUE, UNKNOWN_VALUE = "malformed value", "unknown value version"
-
-# The end of the year 9999, the last that Python and the readers of Parquet support.
-LAST_MS = 253_402_300_799_999
 
 DECODED_DDL = (
     f"{RAW_DDL}, key_version int, value_version int, `group` string, second string, read_topic string, read_part int, "
@@ -75,8 +73,8 @@ def commits(decoded: DataFrame) -> DataFrame:
         "committed",
         _or_null("leader_epoch", "int"),
         "metadata",
-        _time("commit_ms").alias("commit_ts"),
-        _time("expire_ms").alias("expire_ts"),
+        known_time("commit_ms").alias("commit_ts"),
+        known_time("expire_ms").alias("expire_ts"),
         f.col("value_version").cast("smallint").alias("value_version"),
         f.col("value").isNull().alias("tombstone"),
         *_log_columns(),
@@ -101,7 +99,7 @@ def group_events(decoded: DataFrame) -> DataFrame:
         f.col("_value.protocol_type").alias("protocol_type"),
         f.col("_value.protocol").alias("protocol"),
         f.col("_value.leader").alias("leader"),
-        _time("_value.state_ms").alias("state_ts"),
+        known_time("_value.state_ms").alias("state_ts"),
         f.col("value").isNull().alias("tombstone"),
         f.when(f.col("key_version").isin(_WITH_MEMBER), _one_member())
         .otherwise(f.col("_value.members"))
@@ -228,11 +226,6 @@ def _at(position: int) -> Column:
 def _or_null(name: str, type_name: str) -> Column:
     """In Kafka -1 means unknown."""
     return f.when(f.col(name) >= 0, f.col(name)).cast(type_name).alias(name)
-
-
-def _time(name: str) -> Column:
-    """A timestamp from ms since 1970; null for -1 and for times outside the calendar."""
-    return f.when(f.col(name).between(0, LAST_MS), f.timestamp_millis(f.col(name)))
 
 
 def _by_key(attribute: str) -> Column:

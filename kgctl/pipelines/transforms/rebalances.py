@@ -14,7 +14,7 @@ from kgctl.client.admin.group_records import group_record
 from kgctl.pipelines.schemas.groups import MEMBERSHIPS, QUARANTINE, REBALANCES
 from kgctl.pipelines.schemas.sources import RAW_COLUMNS
 from kgctl.pipelines.transforms import membership
-from kgctl.pipelines.transforms.decode import GROUP, LAST_MS, MALFORMED_VALUE, UNKNOWN_VALUE
+from kgctl.pipelines.transforms.decode import GROUP, MALFORMED_VALUE, UNKNOWN_VALUE
 from kgctl.pipelines.transforms.membership import Changes, Membership
 from kgctl.pipelines.transforms.rebalance_rules import (
     Event,
@@ -23,6 +23,7 @@ from kgctl.pipelines.transforms.rebalance_rules import (
     follow,
 )
 from kgctl.pipelines.transforms.stored_log import StoredLog
+from kgctl.pipelines.transforms.times import LAST_MS
 
 EVENT_VERSION = 1
 

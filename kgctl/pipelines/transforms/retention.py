@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.schemas import topics as schemas
+from kgctl.pipelines.transforms.times import known_ms
 
 KEY = ("topic", "part")
 DAY_MS = 86_400_000
@@ -35,6 +36,7 @@ def retention(facts: DataFrame, ends: DataFrame, before: DataFrame, now_ms: int)
 
     `facts` is of FACTS_DDL; `ends` has schemas.LOG_ENDS for `points`; `before` is of schemas.RETENTION, from earlier times.
     """
+    facts = facts.withColumn("oldest_ms", known_ms("oldest_ms"))
     rows = _with_bounds(facts, ends, now_ms)
     expiry = f.col("at_ms") == now_ms - f.col("retention_ms")
     soon = f.col("at_ms") == _within_a_day(now_ms)

@@ -133,8 +133,18 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
     found = connection.sql(sql).to_arrow_table()
     names = column_keys(found.column_names)
     row = make_dataclass("QueryRow", [(name, Any) for name in names], frozen=True, slots=True)
-    columns = [[_shown(value) for value in column.to_pylist()] for column in found.columns]
+    columns = [[_shown(value) for value in _values(column)] for column in found.columns]
     return [row(*values) for values in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of an Arrow column; times that Python's calendar lacks as texts."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except OverflowError:
+        return list(column.cast(pa.string()).to_pylist())
 
 
 def _shown(value: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from broker.local import LocalBroker
 from kgctl.contexts.connecting import connection_at
-from kgctl.pipelines.jobs.lookups import LogEndLookup
+from kgctl.pipelines.jobs.lookups import FirstBehind, LogEndLookup
 from tests.harness.commandline import Kgctl, fill
 
 HOUR_MS = 3_600_000
@@ -57,6 +57,17 @@ def test_points_of_many_partitions_share_requests(kgctl: Kgctl) -> None:
     asked = [("wide", part, now_ms - 1000 * part - point) for part in range(20) for point in range(3)]
     assert len(list(answers(kgctl, now_ms, asked))) == 3
     assert ends(kgctl, now_ms, asked).keys() == set(asked)
+
+
+def test_a_record_with_a_time_in_nanoseconds_has_no_known_time(kgctl: Kgctl) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    any_time = f"message.timestamp.after.max.ms={2**63 - 1}"
+    assert kgctl("topics", "create", "odd", "--partitions", 2, "--config", any_time).exit_code == 0
+    fill(kgctl, "odd", [1], now_ms * 10**6)
+    fill(kgctl, "odd", [0, 1], now_ms)
+    asked = pa.RecordBatch.from_pylist([{"topic": "odd", "part": part, "offset": 0} for part in range(2)])
+    (found,) = FirstBehind(connection_at(str(kgctl.bootstrap), timeout=20.0))([asked])
+    assert [(row["part"], round(row["behind_ts"].timestamp() * 1000)) for row in found.to_pylist()] == [(1, now_ms)]
 
 
 def ends(

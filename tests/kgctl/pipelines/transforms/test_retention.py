@@ -25,6 +25,7 @@ def test_huge_logs_and_limits_raise_no_error(spark: SparkSession) -> None:
         [
             ("huge", 0, "delete", HUGE, HUGE, size, NOW_MS - 10 * DAY_MS),
             ("full", 0, "delete", 2 * DAY_MS, size // 2, size, NOW_MS - 10 * DAY_MS),
+            ("in nanoseconds", 0, "delete", 2 * DAY_MS, None, size, NOW_MS * 10**6),
         ],
         FACTS_DDL,
     )
@@ -47,6 +48,7 @@ def test_huge_logs_and_limits_raise_no_error(spark: SparkSession) -> None:
     frame = retention(facts, found, before, NOW_MS)
     rows = {row.topic: row for row in frame.collect()}
     huge, full = rows["huge"], rows["full"]
+    assert (rows["in nanoseconds"].oldest, rows["in nanoseconds"].next_expiry) == (None, None)
     assert (huge.expired_records, huge.day_records, huge.next_expiry) == (None, None, None)
     # An eighth of the limit took ten days.
     assert round((huge.size_limit_at - huge.at).total_seconds() / 86_400) == 70

@@ -95,6 +95,12 @@ def test_values_that_json_lacks_are_texts(out: Path) -> None:
     assert rows(out, sql) == [("[1, 2]", '{"a": ["2024-01-01"]}', "x'61'", 1.5, 1)]
 
 
+def test_times_after_the_year_9999_are_texts(out: Path) -> None:
+    assert rows(out, "select timestamptz '20000-01-01 00:00:00+00' as at, 1 as one") == [
+        ("20000-01-01 00:00:00.000000Z", 1)
+    ]
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

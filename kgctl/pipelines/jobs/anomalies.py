@@ -7,6 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.checkpoints import read_until
 from kgctl.pipelines.jobs.context import RunContext
@@ -19,11 +20,14 @@ from kgctl.pipelines.transforms import anomalies, expected
 from kgctl.pipelines.transforms.windows import between
 
 STEPS = 5
+# The note with the length of the buckets in ms.
+BUCKET = "bucket_ms"
 
 
 def run(run: RunContext, job: Job) -> int:
     """Rows written to f_expected and anomalies. Only whole buckets, of which all tables have everything."""
     bucket_ms = STEPS * max(1, round(run.settings.step_s * 1000))
+    check_bucket(run, bucket_ms)
     known = _known_until(run)
     if known is None:
         return 0
@@ -41,7 +45,7 @@ def run(run: RunContext, job: Job) -> int:
         observed = expected.observed(lag, commits, rebalances, begin_ms, end_ms, bucket_ms).persist()
         rows = expected.expected(observed, recent, bucket_ms).persist()
         try:
-            batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms}
+            batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms, BUCKET: bucket_ms}
             written += run.write(EXPECTED, rows, batch, notes).rows
             found = anomalies.anomalies(rows, recent, before)
             written += run.write(ANOMALIES, found, batch, notes).rows
@@ -49,6 +53,17 @@ def run(run: RunContext, job: Job) -> int:
             rows.unpersist()
             observed.unpersist()
     return written
+
+
+def check_bucket(run: RunContext, bucket_ms: int) -> None:
+    """Raises Precondition if the history has other buckets: counts in them cannot be compared."""
+    noted = open_table(run.settings.table_dir(EXPECTED.name)).state().notes.get(BUCKET)
+    if noted is not None and int(noted) != bucket_ms:
+        folders = " and ".join(str(run.settings.table_dir(table.name)) for table in (EXPECTED, ANOMALIES))
+        raise Precondition(
+            f"job anomalies: its history was made with --step {int(noted) / STEPS / 1000:g}, this run has --step "
+            f"{bucket_ms / STEPS / 1000:g}: give the same --step, or remove {folders} to begin again"
+        )
 
 
 def _known_until(run: RunContext) -> int | None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kgctl.client.net.errors import Precondition
+from kgctl.pipelines.jobs.anomalies import BUCKET, check_bucket
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.windows import UNTIL, computed_until, end_of, spans
-from kgctl.pipelines.schemas.group_facts import CHURN, SESSIONS
+from kgctl.pipelines.schemas.group_facts import CHURN, EXPECTED, SESSIONS
 from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.manifest import TableFolder
@@ -46,6 +48,17 @@ def test_a_batch_that_only_some_tables_have_is_finished_first(run: RunContext) -
     commit(run, CHURN, 900)
     commit(run, SESSIONS, 950)
     assert list(spans(run, BOTH, lambda: 100, 950)) == [(900, 950)]
+
+
+def test_a_history_of_anomalies_keeps_its_step(run: RunContext) -> None:
+    check_bucket(run, 300_000)
+    with TableFolder(run.settings.table_dir(EXPECTED.name)).writing() as writer:
+        staging = writer.stage("anomalies-1")
+        staging.mkdir()
+        writer.commit("anomalies-1", staging, [], {UNTIL: 900, BUCKET: 300_000})
+    check_bucket(run, 300_000)
+    with pytest.raises(Precondition, match=r"made with --step 60, this run has --step 1: .*remove .*/f_expected and "):
+        check_bucket(run, 5_000)
 
 
 def test_a_following_run_computes_only_whole_windows() -> None:

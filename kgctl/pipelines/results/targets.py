@@ -56,6 +56,8 @@ def _url(text: str) -> str:
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
+        # As a request will do, which fails for an empty label, or one of more than 63 characters.
+        (host or "").encode("idna")
     except ValueError:
         raise BadValue("the URL of the webhook is not valid") from None
     if parts.scheme not in ("http", "https") or not host or not text.isascii() or re.search(r"[\s\x00-\x1f]", text):

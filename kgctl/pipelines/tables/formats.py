@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.pipelines.tables.durable import write_durably
 from kgctl.pipelines.tables.manifest import TableFolder
-from kgctl.pipelines.tables.replacing import replace_file
 
 PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
 FORMATS = (PARQUET, DELTA, ICEBERG)
@@ -40,7 +40,7 @@ def check_format(out: Path, wanted: str, tables: list[str]) -> None:
 def set_format(out: Path, wanted: str) -> None:
     """The caller holds the folder as a run does, and has checked it."""
     if format_of(out) != wanted:
-        replace_file(out / _MARK, f"{wanted}\n".encode())
+        write_durably(out / _MARK, f"{wanted}\n".encode())
 
 
 def open_table(folder: Path) -> TableFolder:

@@ -34,6 +34,8 @@ def test_a_url_can_be_in_a_file(tmp_path: Path) -> None:
         ("webhook:ftp://example.org/s3cret", "is https://HOST/PATH"),
         ("webhook:https://example.org/s3cret x", "is https://HOST/PATH"),
         ("webhook:https://[::1/s3cret", "is not valid"),
+        (f"webhook:https://{'x' * 64}.example.org/s3cret", "is not valid"),
+        ("webhook:https://example..org/s3cret", "is not valid"),
         ("webhook:https://me:s3cret@example.org/", "use --webhook-headers"),
         ("webhook:@/no/such", "cannot read /no/such: No such file or directory"),
     ],

@@ -139,12 +139,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
 
 def _values(column: Any) -> list[Any]:
     """The values of an Arrow column; times that Python's calendar lacks as texts."""
-    import pyarrow as pa
-
     try:
         return list(column.to_pylist())
     except OverflowError:
-        return list(column.cast(pa.string()).to_pylist())
+        return list(column.cast("string").to_pylist())
 
 
 def _shown(value: Any) -> Any:

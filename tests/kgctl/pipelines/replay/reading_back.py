@@ -12,11 +12,12 @@ Content = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]
 
 
 def records(bootstrap: str, topic: str, partitions: int) -> dict[int, list[kgctl.ConsumerRecord]]:
-    """All committed records of each partition."""
+    """All committed records of each partition. Waits for the markers of transactions, which follow the answer to a commit."""
     found: dict[int, list[kgctl.ConsumerRecord]] = {number: [] for number in range(partitions)}
-    with kgctl.Consumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
-        keys = [TopicPartition(topic, number) for number in found]
+    keys = [TopicPartition(topic, number) for number in found]
+    with kgctl.Consumer(bootstrap_servers=bootstrap) as consumer:
         ends = consumer.end_offsets(keys)
+    with kgctl.Consumer(bootstrap_servers=bootstrap, isolation_level="read_committed") as consumer:
         consumer.assign(keys)
         consumer.seek_to_beginning(keys)
         while any(consumer.position(key) < ends[key] for key in keys):

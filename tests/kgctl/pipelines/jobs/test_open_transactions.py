@@ -23,6 +23,7 @@ from kgctl.pipelines.spark.failures import Interrupted
 from tests.harness import clusters
 from tests.harness.commandline import Kgctl, fill
 from tests.harness.reference_kafka import Unavailable
+from tests.harness.running import until
 from tests.kgctl.pipelines.runs import add_commits, rows
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def test_commits_in_a_transaction_that_a_run_met_open_are_in_the_tables_of_the_n
     notes = run_once(spark, kgctl, tmp_path)
     held = until_of(tmp_path)
     end()
+    # Kafka answers before it has written the markers.
+    until(lambda: kgctl.rows("transactions", "describe", "readers")[0]["state"] == "CompleteCommit", 30)
     run_once(spark, kgctl, tmp_path)
     transactional = next(row for row in rows(tmp_path, "commits") if row["committed"] == IN_TRANSACTION)
     assert held < transactional["commit_ts"].timestamp() * 1000
@@ -64,6 +67,20 @@ def test_commits_in_a_transaction_that_a_run_met_open_are_in_the_tables_of_the_n
     for row in rows(tmp_path, "f_lag"):
         assert row["committed"] == as_of(tmp_path, row["at"])
     assert all("a transaction is open since" in note for note in notes)
+
+
+def test_a_group_that_commits_behind_an_open_transaction_is_judged_by_its_commits_before(
+    spark: SparkSession, kgctl: Kgctl, tmp_path: Path
+) -> None:
+    committed = time.time()
+    # Results end a second before the transaction.
+    until(lambda: time.time() > committed + 1.5, 10)
+    end = begin(kgctl)
+    add_commits(kgctl, range(PLAIN + 1, PLAIN + 21))
+    run_jobs(run_of(spark, kgctl, tmp_path, lambda _: False, jobs=("decode", "evaluate")))
+    (row,) = rows(tmp_path, "health")
+    assert (row["group"], row["complete"]) == ("readers", PLAIN / 10)
+    end()
 
 
 def test_a_following_run_writes_no_window_before_the_transaction_ends(
@@ -143,11 +160,16 @@ def run_once(spark: SparkSession, kgctl: Kgctl, out: Path) -> list[str]:
 
 
 def run_of(
-    spark: SparkSession, kgctl: Kgctl, out: Path, until: Callable[[Progress], bool], *, follow: bool = False
+    spark: SparkSession,
+    kgctl: Kgctl,
+    out: Path,
+    until: Callable[[Progress], bool],
+    *,
+    follow: bool = False,
+    jobs: tuple[str, ...] = ("decode", "lag", "commit_rates"),
 ) -> RunContext:
     """A run that is ended by the first progress for which `until` holds."""
     stop = threading.Event()
-    jobs = ("decode", "lag", "commit_rates")
     settings = RunSettings(jobs, str(kgctl.bootstrap), str(out), follow=follow, trigger_s=0.2, step_s=1)
 
     def emit(progress: Progress) -> None:

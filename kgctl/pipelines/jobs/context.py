@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -20,6 +21,16 @@ from kgctl.pipelines.tables.manifest import Note
 from kgctl.pipelines.tables.spark import Written, read_table, write_batch
 
 DEFAULT_OFFSETS_PER_TRIGGER = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OutTables:
+    """Writes to the tables in a folder. Over Connect, what writes a batch is pickled, and a session must not be part of it."""
+
+    out: Path
+
+    def write(self, table: Table, rows: DataFrame, batch: str, notes: Mapping[str, Note] | None = None) -> Written:
+        return write_batch(rows, self.out / table.name, batch, table, notes=notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,10 @@ class RunContext:
         return self.spark.readStream.format(settings.source).options(**options).load()
 
     def start(self, job: Job, frame: DataFrame, write: Callable[[DataFrame, str], object]) -> StreamingQuery:
-        """Start a stream. `write` gets each batch with its id; a batch that Spark repeats has the same id again."""
+        """Start a stream. `write` gets each batch with its id; a batch that Spark repeats has the same id again.
+
+        It can be pickled: it uses `tables` instead of the run.
+        """
         settings = self.settings
         checkpoint = settings.checkpoint_dir / job.name
         name = claim(checkpoint, job, self.cluster_id, settings)
@@ -80,7 +94,11 @@ class RunContext:
         return read_table(self.spark, self.settings.table_dir(table.name), table)
 
     def write(self, table: Table, rows: DataFrame, batch: str, notes: Mapping[str, Note] | None = None) -> Written:
-        return write_batch(rows, self.settings.table_dir(table.name), batch, table, notes=notes)
+        return self.tables.write(table, rows, batch, notes)
+
+    @property
+    def tables(self) -> OutTables:
+        return OutTables(self.settings.out_dir)
 
     def inputs_complete_until(self, job: Job) -> int | None:
         """The time, ms since 1970, until which the job's tables hold every record of their topics; None if not known.

@@ -19,11 +19,13 @@ TABLES = (
 
 
 def start(run: RunContext, job: Job) -> StreamingQuery:
+    tables = run.tables
+
     def write(decoded: DataFrame, batch: str) -> None:
         decoded = decoded.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             for table, rows in TABLES:
-                run.write(table, rows(decoded), batch)
+                tables.write(table, rows(decoded), batch)
         finally:
             decoded.unpersist()
 

@@ -14,11 +14,13 @@ from kgctl.pipelines.transforms import decode, rebalances
 
 
 def start(run: RunContext, job: Job) -> StreamingQuery:
+    tables = run.tables
+
     def write(followed: DataFrame, batch: str) -> None:
         followed = followed.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            run.write(REBALANCES, rebalances.rebalances(followed), batch)
-            run.write(MEMBERSHIPS, rebalances.memberships(followed), batch)
+            tables.write(REBALANCES, rebalances.rebalances(followed), batch)
+            tables.write(MEMBERSHIPS, rebalances.memberships(followed), batch)
         finally:
             followed.unpersist()
 

@@ -12,7 +12,9 @@ from kgctl.pipelines.transforms import transactions
 
 
 def start(run: RunContext, job: Job) -> StreamingQuery:
+    tables = run.tables
+
     def write(rows: DataFrame, batch: str) -> None:
-        run.write(TRANSACTIONS, rows, batch)
+        tables.write(TRANSACTIONS, rows, batch)
 
     return run.start(job, transactions.ended(run.stream(job)), write)

@@ -12,8 +12,9 @@ in this order (Burrow's term in parentheses):
 5. STALLED  all commits are of the same offset (STALL)
 6. LAGGING  lag never fell from one commit to the next (WARN); if it did, OK
 
-A consumer that had read everything when it died is STOPPED: its commits may be old. UNKNOWN if the end of the log is not known, or there is no commit. As in Burrow, a single commit with lag is STOPPED;
-`complete` shows how little data the result is based on.
+A consumer that had read everything when it died is STOPPED: its commits may be old. UNKNOWN if the end of the log is not
+known, or there is no commit. As in Burrow, a single commit with lag for RECENT_S is STOPPED; `complete` shows how little
+data the result is based on.
 """
 
 from __future__ import annotations

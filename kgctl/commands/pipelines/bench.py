@@ -47,7 +47,7 @@ def bench(
 
     Each engine decodes and aggregates the same generated commit records in its own process. Engines take turns, and all
     must return the same result. Engines that are not installed are left out. With --sources, measure how fast a topic of a
-    local broker is counted and written to Parquet: through kgctl's source and, if its jars are installed, through Spark's
+    local broker is counted, summed up and written to Parquet: through kgctl's source and, if its jars are installed, through Spark's
     own connector.
     """
     counts = [_count(text) for text in records.split(",")]

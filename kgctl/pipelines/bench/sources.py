@@ -13,7 +13,7 @@ from kgctl.pipelines.bench.compare import PYTHON, BenchFailed
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Seconds to count the whole topic or to write it to Parquet: the first read, which starts everything, and the median of the later ones."""
+    """Seconds to count the whole topic, sum it up or write it to Parquet: the first read, which starts everything, and the median of the later ones."""
 
     records: int
     query: str
@@ -29,7 +29,7 @@ def compare_sources(records: int, jars: Sequence[str], rounds: int, note: Callab
 
     with LocalBroker() as broker:
         note(
-            f"writing {records:,} records of about 100 bytes to a broker, then reading them {2 * (rounds + 1)} times with each source"
+            f"writing {records:,} records of about 100 bytes to a broker, then reading them {3 * (rounds + 1)} times with each source"
         )
         arguments = [broker.bootstrap_servers, str(records), str(rounds), ",".join(jars)]
         done = subprocess.run(

@@ -28,18 +28,19 @@ def run(run: RunContext, job: Job) -> int:
     last_ms = computed_until(run, PARTITION_SKEW)
     if settings.follow and last_ms is not None and now_ms < last_ms + 1000 * settings.step_s:
         return 0
-    assigned = _assigned(run, job)
+    assigned, known = _assigned(run, job)
     lag = skew.newest(run.read(LAG)).persist()
     batch, notes = f"skew-{now_ms}", {UNTIL: now_ms}
     try:
         members = run.write(MEMBER_SKEW, skew.member_skew(assigned, lag, now_ms), batch, notes)
-        partitions = run.write(PARTITION_SKEW, skew.partition_skew(assigned, lag, now_ms), batch, notes)
+        partitions = run.write(PARTITION_SKEW, skew.partition_skew(assigned, lag, now_ms, known), batch, notes)
     finally:
         lag.unpersist()
     return members.rows + partitions.rows
 
 
-def _assigned(run: RunContext, job: Job) -> DataFrame:
+def _assigned(run: RunContext, job: Job) -> tuple[DataFrame, set[str] | None]:
+    """What members have, and whose members are known; None: those of all groups."""
     with Admin(run.settings.connection(CLIENT_ID)) as admin:
         listing = admin.list_groups()
         groups = admin.describe_groups([group.group for group in listing.groups], offsets=False)
@@ -50,7 +51,8 @@ def _assigned(run: RunContext, job: Job) -> DataFrame:
                 "note", f"{len(errors)} answers about groups are missing; the first: {errors[0].message}", job=job.name
             )
         )
-    return run.spark.createDataFrame([*_rows(groups)], skew.ASSIGNED_DDL)
+    known = {group.group for group in groups if group.error is None} if errors else None
+    return run.spark.createDataFrame([*_rows(groups)], skew.ASSIGNED_DDL), known
 
 
 def _rows(groups: Iterable[GroupDescription]) -> Iterator[Assigned]:

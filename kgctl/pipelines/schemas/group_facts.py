@@ -146,7 +146,7 @@ PARTITION_SKEW = Table(
         Column(
             "members",
             "array<string>",
-            "the members that have the partition; several in a share group; empty: no member has it",
+            "the members that have the partition; several in a share group; empty: no member has it; null: not known",
         ),
         *_HELD,
         Column("lag_share", "double", "its share of the lag of the group, 0 to 1; null: there is none"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as f
 
@@ -44,8 +46,11 @@ def member_skew(assigned: DataFrame, lag: DataFrame, at_ms: int) -> DataFrame:
     return rows.select(*_typed(MEMBER_SKEW))
 
 
-def partition_skew(assigned: DataFrame, lag: DataFrame, at_ms: int) -> DataFrame:
-    """The rows of PARTITION_SKEW, also for partitions that no member has. `lag` as in `member_skew`."""
+def partition_skew(assigned: DataFrame, lag: DataFrame, at_ms: int, known: Collection[str] | None = None) -> DataFrame:
+    """The rows of PARTITION_SKEW, also for partitions that no member has. `lag` as in `member_skew`.
+
+    `known`: the groups whose members are known, if these are not all.
+    """
     owners = assigned.where("topic is not null").groupBy(*KEY)
     owned = owners.agg(f.sort_array(f.collect_set("member_id")).alias("members"))
     rows = owned.join(lag.select(*KEY, *_HELD, f.col("at").alias("lag_at")), [*KEY], "full")
@@ -53,6 +58,8 @@ def partition_skew(assigned: DataFrame, lag: DataFrame, at_ms: int) -> DataFrame
     ratios = {f"{name}_ratio": _ratio(name, of_group) for name in _HELD}
     share = f.col("lag") / f.nullif(f.sum("lag").over(of_group), f.lit(0))
     members = f.coalesce("members", f.array().cast("array<string>"))
+    if known is not None:
+        members = f.when(f.col("group").isin(*known), members)
     rows = rows.withColumns({**ratios, "lag_share": share, "members": members, "at": f.timestamp_millis(f.lit(at_ms))})
     return rows.select(*_typed(PARTITION_SKEW))
 

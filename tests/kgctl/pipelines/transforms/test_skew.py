@@ -71,6 +71,8 @@ def test_random_groups_agree_with_plain_python(spark: SparkSession) -> None:
         (row.group, row.topic, row.part): tuple(row)[4:-1]
         for row in skew.partition_skew(frame, newest, window(NOW)).collect()
     }
+    members_of = {row.group: row.members for row in skew.partition_skew(frame, newest, NOW, {"idle"}).collect()}
+    assert (members_of["idle"], members_of["empty"]) == ([], None)
     newest.unpersist()
     assert parts_found == expected_partitions(assigned, lag)
     assert sum(row[0] == [] for row in parts_found.values()) > 3

@@ -8,7 +8,7 @@ PIPELINES := $(VENV)/.pipelines
 # With bytecode, also where the environment wants none: each worker would compile 500 modules of tests again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
-.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench oracle traces traces-on-kafka sim mutate durability docs wheel zipapp lock clean
+.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench bench-pipelines oracle traces traces-on-kafka sim mutate durability docs wheel zipapp lock clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -87,6 +87,9 @@ test-reference: compiled $(PIPELINES)  ## Compare with a real Kafka (requires ja
 
 bench: compiled  ## Measure this broker, and peers with PEERS="--peer NAME=COMMAND"
 	$(BIN)/python -m bench $(PEERS)
+
+bench-pipelines: compiled $(PIPELINES)  ## Measure how fast Spark reads a topic; with the connector's jars, beside it
+	$(BIN)/kgctl pipeline bench --sources --records 5m --rounds 5
 
 oracle: compiled  ## Compare with a real Kafka on new seeds or SEEDS=1-200 (requires java and mvn)
 	$(BIN)/python -m tests.harness.oracle fresh $(if $(filter command,$(origin SEEDS)),--seeds $(SEEDS))

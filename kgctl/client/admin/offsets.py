@@ -57,6 +57,19 @@ def list_offsets(
     return (yield from cluster.at_leaders(sorted(wanted), make))
 
 
+def found_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, committed_only: bool = False
+) -> Steps[dict[TopicPartition, int]]:
+    """As `list_offsets`, but only the offsets, of all partitions. Raises KgctlError if there is an error for one."""
+    answers = yield from list_offsets(cluster, wanted, committed_only=committed_only)
+    found = {}
+    for partition, answer in answers.items():
+        if isinstance(answer, KgctlError):
+            raise answer
+        found[partition] = answer.offset
+    return found
+
+
 def _list_request(
     partitions: Sequence[TopicPartition], wanted: Mapping[TopicPartition, int], committed_only: bool
 ) -> ListOffsetsRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.describe_group_details import DescribeGroupDetailsRequest
 from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.admin.admin import Admin
-from kgctl.client.admin.offsets import LATEST, OffsetAt, list_offsets
+from kgctl.client.admin.offsets import LATEST, found_offsets
 from kgctl.client.admin.record_times import record_times
 from kgctl.client.admin.transactions import open_transactions
 from kgctl.client.net.authorization import Asked
@@ -63,8 +63,8 @@ def _in_log(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Steps[lis
     """Behind the last stable offset of a partition."""
     wanted = dict.fromkeys(partitions, LATEST)
     # The ends first: what begins or ends meanwhile is not behind them, or can be read.
-    ends = _offsets((yield from list_offsets(cluster, wanted)))
-    stable = _offsets((yield from list_offsets(cluster, wanted, committed_only=True)))
+    ends = yield from found_offsets(cluster, wanted)
+    stable = yield from found_offsets(cluster, wanted, committed_only=True)
     behind = [(*one, stable[one]) for one in wanted if stable[one] < ends[one]]
     times = (yield from record_times(cluster, behind)) if behind else {}
     return [Hidden(f"partition {topic}-{number}, offset {offset}", ms) for (topic, number, offset), ms in times.items()]
@@ -82,15 +82,6 @@ def _pending(cluster: Cluster, now_ms: int) -> Steps[list[Hidden]]:
         for row in rows
         if any(one.topic == OFFSETS_TOPIC for one in row.partitions)
     ]
-
-
-def _offsets(answers: Mapping[TopicPartition, OffsetAt | KgctlError]) -> dict[TopicPartition, int]:
-    found = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, KgctlError):
-            raise answer
-        found[partition] = answer.offset
-    return found
 
 
 def complete_until(found: Iterable[Hidden], now_ms: int) -> int:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.metadata import MetadataRequest
-from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
+from kgctl.client.admin.offsets import EARLIEST, LATEST, found_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.connector import ConnectionSettings, Connector
@@ -97,7 +97,7 @@ class LogEnds:
         """The first offset at or after a time in ms, -1 if there is none; or for EARLIEST and LATEST."""
         if not timestamps:
             return {}
-        return self._ask(lambda: _offsets(self._cluster, timestamps, self._committed_only))
+        return self._ask(lambda: found_offsets(self._cluster, timestamps, committed_only=self._committed_only))
 
     def resolve(self, where: Where, bounds: Bounds, name: str) -> Offsets:
         """Offsets for all partitions of the bounds. `name` is the name of the option, for messages."""
@@ -200,16 +200,6 @@ def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str
             raise error
         yield Pause(wait, str(error))
     return {row.name or "": len(row.partitions) for row in answer.topics if not row.error_code}
-
-
-def _offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], committed_only: bool) -> Steps[Offsets]:
-    answers = yield from list_offsets(cluster, wanted, committed_only=committed_only)
-    found = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, KgctlError):
-            raise answer
-        found[partition] = answer.offset
-    return found
 
 
 def _check_partitions(given: Iterable[TopicPartition], there: Iterable[TopicPartition], name: str) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from typing import Any
 from kgctl.client.producer.counting import CountingProducer
 from kgctl.pipelines.results import delivery, kafka, notices, prometheus, webhook
 from kgctl.pipelines.settings import RunSettings
+from tests.kgctl.pipelines.killing import die_at
 
 STEPS: dict[str, tuple[Any, str]] = {
     "note": (notices, "replace_file"),
@@ -31,25 +30,10 @@ STEPS: dict[str, tuple[Any, str]] = {
 }
 
 
-def die_at(step: str, when: str, nth: int) -> None:
-    owner, name = STEPS[step]
-    original: Callable[..., Any] = getattr(owner, name)
-    calls = 0
-
-    def called(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == nth and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = original(*arguments, **options)
-        if calls == nth:
-            if step == "record":
-                # The records up to this one are at the broker.
-                CountingProducer.flush(arguments[0])
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
-
-    setattr(owner, name, called)
+def complete(arguments: tuple[Any, ...]) -> None:
+    """Bring the records up to this one to the broker."""
+    if isinstance(arguments[0], CountingProducer):
+        CountingProducer.flush(arguments[0])
 
 
 def deliver(out: Path, sink: str, bootstrap: str) -> None:
@@ -66,7 +50,7 @@ def main() -> None:
         if not child:
             try:
                 if step:
-                    die_at(step, when, nth)
+                    die_at(*STEPS[step], when, nth, complete)
                 deliver(Path(out), sink, bootstrap)
                 os._exit(0)
             except BaseException:  # noqa: BLE001  (shown, and the child must end here)

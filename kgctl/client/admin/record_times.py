@@ -22,35 +22,43 @@ FETCH = FetchOptions(max_wait_ms=0, min_bytes=0, max_bytes=16 << 20, max_partiti
 def record_times(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Position, int | None]]:
     """Milliseconds since 1970 of the first record at or after each (topic, partition, offset).
 
-    None where the log has no such record, or no longer. Raises KgctlError if every partition failed for a reason that
-    may pass.
+    None where the log has no such record, or no longer, or a partition failed. Raises KgctlError if every partition failed
+    for a reason that may pass.
     """
-    found: dict[Position, int | None] = dict.fromkeys(wanted)
-    failures: list[KgctlError] = []
+    found = yield from times_or_errors(cluster, wanted)
+    failures = [time for time in found.values() if isinstance(time, KgctlError)]
+    is_any_known = any(isinstance(time, int) for time in found.values())
+    if failures and not is_any_known and all(error.retriable for error in failures):
+        raise failures[0]
+    return {one: None if isinstance(time, KgctlError) else time for one, time in found.items()}
+
+
+def times_or_errors(cluster: Cluster, wanted: Sequence[Position]) -> Steps[dict[Position, int | KgctlError | None]]:
+    """The same with the error of a partition that failed. Raises KgctlError if the cluster cannot be asked at all."""
+    found: dict[Position, int | KgctlError | None] = dict.fromkeys(wanted)
     offsets: dict[TopicPartition, set[int]] = {}
     for topic, partition, offset in sorted(wanted):
         offsets.setdefault(TopicPartition(topic, partition), set()).add(offset)
     for some in one_per_partition(offsets):
-        times = yield from _first_times(cluster, some, failures)
+        times = yield from _first_times(cluster, some)
         found |= {(*partition, some[partition]): time for partition, time in times.items()}
-    if failures and all(time is None for time in found.values()) and all(error.retriable for error in failures):
-        raise failures[0]
     return found
 
 
 def _first_times(
-    cluster: Cluster, offsets: Mapping[TopicPartition, int], failures: list[KgctlError]
-) -> Steps[dict[TopicPartition, int]]:
-    times: dict[TopicPartition, int] = {}
+    cluster: Cluster, offsets: Mapping[TopicPartition, int]
+) -> Steps[dict[TopicPartition, int | KgctlError]]:
     leaders = yield from cluster.leaders(offsets)
     reads = LogReads(cluster, FETCH, {one: at for one, at in offsets.items() if _may_have_leader(leaders[one])})
-    failures += [error for error in leaders.values() if isinstance(error, KgctlError) and not error.retriable]
+    times: dict[TopicPartition, int | KgctlError] = {
+        one: error for one, error in leaders.items() if isinstance(error, KgctlError) and not error.retriable
+    }
     while not reads.all_finished:
         try:
             arrived = yield from reads.fetch()
         except KgctlError as error:
             # The other partitions have answered by now.
-            failures.append(error)
+            times |= {one: error for one in reads.positions if not reads.is_finished(one)}
             break
         for partition in list(reads.out_of_range):
             reads.remove(partition)
@@ -63,7 +71,7 @@ def _may_have_leader(leader: Node | KgctlError) -> bool:
     return isinstance(leader, Node) or leader.retriable
 
 
-def _note_first_time(fetched: Fetched, reads: LogReads, times: dict[TopicPartition, int]) -> None:
+def _note_first_time(fetched: Fetched, reads: LogReads, times: dict[TopicPartition, int | KgctlError]) -> None:
     try:
         time = next((record.timestamp for batch in fetched.batches() for record in batch.records), None)
     except Damaged:

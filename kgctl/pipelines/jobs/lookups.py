@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,15 +14,18 @@ from pyspark.sql import functions as f
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
 from kgctl.client.admin.one_per_partition import one_per_partition
-from kgctl.client.admin.record_times import record_times
+from kgctl.client.admin.record_times import times_or_errors
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.schemas.groups import LOG_ENDS
 from kgctl.pipelines.transforms.times import LAST_MS
 
 CLIENT_ID = "kgctl-pipeline"
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
+# How long a task asks again where a partition has no leader, and where a broker does not answer.
+LEADER_S, BROKER_S = 10.0, 60.0
+_PAUSE_S = 1.0
 _TIME = pa.timestamp("us", tz="UTC")
 _ENDS = pa.schema(
     [
@@ -36,6 +40,10 @@ _ENDS = pa.schema(
 BEHIND_DDL = "topic string, part int, offset bigint, behind_ts timestamp"
 _BEHIND = pa.schema([("topic", pa.string()), ("part", pa.int32()), ("offset", pa.int64()), ("behind_ts", _TIME)])
 
+K = TypeVar("K")
+V = TypeVar("V")
+A = TypeVar("A")
+
 
 @dataclass(frozen=True, slots=True)
 class LogEndLookup:
@@ -43,6 +51,7 @@ class LogEndLookup:
 
     connection: ConnectionSettings
     now_ms: int
+    patience_s: tuple[float, float] = (LEADER_S, BROKER_S)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wanted: dict[TopicPartition, set[int]] = {}
@@ -54,13 +63,16 @@ class LogEndLookup:
         if not wanted:
             return
         with Admin(self.connection) as admin:
-            latest = _offsets(admin, dict.fromkeys(wanted, LATEST))
+            latest = self._offsets(admin, dict.fromkeys(wanted, LATEST))
             asked_ms = time.time_ns() // 1_000_000
             now = [one for one, times in wanted.items() if one in latest and max(times) >= self.now_ms]
-            earliest = _offsets(admin, dict.fromkeys(now, EARLIEST))
+            earliest = self._offsets(admin, dict.fromkeys(now, EARLIEST))
             for points in one_per_partition({one: wanted[one] for one in latest}):
-                found = _offsets(admin, points)
+                found = self._offsets(admin, points)
                 yield self._batch(points, found, latest, earliest, asked_ms)
+
+    def _offsets(self, admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
+        return patiently(admin.list_offsets, wanted, self.patience_s)
 
     def _batch(
         self,
@@ -96,14 +108,18 @@ class FirstBehind:
     """Looks up in a task when the records at some offsets were written."""
 
     connection: ConnectionSettings
+    patience_s: tuple[float, float] = (LEADER_S, BROKER_S)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         if not rows:
             return
         with Admin(self.connection) as admin:
-            wanted = [(row["topic"], row["part"], row["offset"]) for row in rows]
-            found = admin.run(record_times(admin.cluster, wanted))
+            found = patiently(
+                lambda wanted: admin.run(times_or_errors(admin.cluster, list(wanted))),
+                dict.fromkeys((row["topic"], row["part"], row["offset"]) for row in rows),
+                self.patience_s,
+            )
         times = {
             key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None and time_ms <= LAST_MS
         }
@@ -132,12 +148,33 @@ def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
     return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
 
 
-def _offsets(admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
-    """Leave out partitions with an error, which no longer exist; if all fail, raise the first retriable error."""
-    if not wanted:
-        return {}
-    found = admin.list_offsets(wanted)
-    errors = [result for result in found.values() if isinstance(result, KgctlError)]
-    if len(errors) == len(found) and any(error.retriable for error in errors):
-        raise next(error for error in errors if error.retriable)
-    return {partition: result for partition, result in found.items() if isinstance(result, OffsetAt)}
+def patiently(
+    ask: Callable[[Mapping[K, V]], Mapping[K, A | KgctlError]], wanted: Mapping[K, V], patience_s: tuple[float, float]
+) -> dict[K, A]:
+    """The answers for `wanted`, without partitions that no longer exist, and those that have no leader for longer than the first
+    of `patience_s`. Raises KgctlError if all are without, or a broker does not answer for longer than the second: what is
+    computed from a part is never computed again.
+    """
+    found: dict[K, A] = {}
+    pending, began = dict(wanted), time.monotonic()
+    while True:
+        try:
+            answers = ask(pending)
+        except KgctlError as error:
+            if not _may_pass(error):
+                raise
+            answers = dict.fromkeys(pending, error)
+        found |= {key: answer for key, answer in answers.items() if not isinstance(answer, KgctlError)}
+        failed = {key: error for key, error in answers.items() if isinstance(error, KgctlError) and _may_pass(error)}
+        waited_s = time.monotonic() - began
+        late = [key for key, error in failed.items() if waited_s >= patience_s[not isinstance(error, BrokerError)]]
+        if late and not (found and all(isinstance(failed[key], BrokerError) for key in late)):
+            raise next((error for error in failed.values() if not isinstance(error, BrokerError)), failed[late[0]])
+        pending = {key: pending[key] for key in failed.keys() - set(late)}
+        if not pending:
+            return found
+        time.sleep(_PAUSE_S)
+
+
+def _may_pass(error: KgctlError) -> bool:
+    return error.retriable or isinstance(error, TimedOut)

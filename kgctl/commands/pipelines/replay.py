@@ -233,7 +233,8 @@ def _plan(
     found = admin.stored_topics(list(replay_settings.sources))
     stored = [one for one in found.values() if isinstance(one, StoredTopic)]
     lengths = admin.run(log_ends(admin.cluster, stored)) if stored else {}
-    positions = read_positions(admin, archive, replay_settings, {one.topic: one.partitions for one in stored})
+    counts = {one.topic: one.partitions for one in stored}
+    positions = read_positions(admin, archive, replay_settings, counts, is_stable=False)
     if restart:
         positions = {part: n for part, n in positions.items() if part.topic not in replay_settings.targets.values()}
     configs: dict[str, dict[str, str | None]] = {}

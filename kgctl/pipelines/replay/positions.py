@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgctl.client.admin.offsets import stable_of
+from kgctl.client.admin.pending_offsets import UNSTABLE
+from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError, Precondition, from_row
+from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
@@ -21,13 +24,27 @@ def label(archive: Archive, source: TopicPartition) -> str:
     return f"{source} {archive.topics[source.topic].id}"
 
 
+def _closed(
+    cluster: Cluster, wanted: Mapping[str, Sequence[TopicPartition]]
+) -> Steps[dict[str, dict[TopicPartition, Committed] | KgctlError]]:
+    """The committed offsets once no transaction may change them, or after some seconds: the end of a transaction may take
+    effect a little after its acknowledgement."""
+    for wait in (*cluster.retry_waits, None):
+        found = yield from stable_of(cluster, wanted)
+        commits = [one for some in found.values() if not isinstance(some, KgctlError) for one in some.values()]
+        if wait is None or not any(one.error is not None and one.error.name == UNSTABLE for one in commits):
+            break
+        yield Pause(wait, "a transaction is open")
+    return found
+
+
 def read_positions(
-    admin: Admin, archive: Archive, settings: ReplaySettings, counts: Mapping[str, int], *, is_stable: bool = False
+    admin: Admin, archive: Archive, settings: ReplaySettings, counts: Mapping[str, int], *, is_stable: bool = True
 ) -> dict[TopicPartition, int]:
     """The next offset of each part (see `ReplaySettings.part_of`) that the replay has written in any run.
 
-    `counts` is how many partitions the targets have that exist. With `is_stable`, a position that a transaction may still
-    change is an error. Raises KgctlError.
+    `counts` is how many partitions the targets have that exist. With `is_stable`, a transaction that may still change a
+    position, and stays open, is a Precondition. Raises KgctlError.
     """
     places: dict[Place, tuple[TopicPartition, TopicPartition]] = {}
     for target, topic in settings.sources.items():
@@ -38,14 +55,18 @@ def read_positions(
     wanted: dict[str, list[TopicPartition]] = {}
     for place in places:
         wanted.setdefault(place.group, []).append(place.partition)
-    found = admin.run(stable_of(admin.cluster, wanted)) if is_stable else admin.committed(list(wanted))
+    found = admin.run(_closed(admin.cluster, wanted)) if is_stable else admin.committed(list(wanted))
     positions = {}
     for place, (part, source) in places.items():
         commits = found[place.group]
         if isinstance(commits, KgctlError):
             raise commits
         one: Committed | None = commits.get(place.partition)
-        if one is not None and one.error is not None and is_stable:
+        if one is not None and one.error is not None:
+            if one.error.name == UNSTABLE:
+                raise Precondition(
+                    f"replay {settings.id} has an open transaction: it is still running, or was killed; finish it first"
+                )
             raise from_row(one.error)
         if one is None or one.offset is None:
             continue

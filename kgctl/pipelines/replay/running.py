@@ -90,7 +90,7 @@ def run_replay(
             if settings.in_transactions:
                 # Ends the transaction of a run that was killed, and fences one that still runs.
                 producer.producer.init_transactions(means.connection.timeout)
-            positions = read_positions(means.admin, archive, settings, counts, is_stable=True)
+            positions = read_positions(means.admin, archive, settings, counts)
             parts = {settings.part_of(source) for source in sources}
             if restart:
                 log.forget(parts)

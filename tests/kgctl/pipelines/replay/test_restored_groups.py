@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from kgctl.model.groups import CLASSIC, SHARE
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.groups import write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
+from kgctl.pipelines.replay.settings import PREFIX
 from tests.harness.clusters import Cluster, fresh
 from tests.harness.commandline import Kgctl
 from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
@@ -211,6 +213,7 @@ def test_a_plan_changes_nothing_and_undo_takes_the_offsets_back(
     run(kgctl, "replay", tmp_path, "--all-topics", "--create")
     planned = kgctl("pipeline", "restore-groups", tmp_path)
     assert planned.exit_code == 0
+    assert planned.stderr.startswith("The archive has the committed offsets of ")
     assert "Dry run: nothing was changed. Add --execute to apply the plan." in planned.stderr
     with kgctl.admin() as admin:
         assert admin.committed([group]) == {group: {}}
@@ -220,6 +223,29 @@ def test_a_plan_changes_nothing_and_undo_takes_the_offsets_back(
         undone = kgctl("undo", "--execute")
         assert undone.exit_code == 0, undone.output
         assert admin.committed([group]) == {group: {}}
+
+
+def test_positions_that_a_transaction_may_still_change_are_not_taken(cluster: Cluster, tmp_path: Path) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [20]})
+    run(kgctl, "replay", tmp_path, "--all-topics", "--create", "--id", topic)
+    name = PREFIX + topic
+    with kgctl.admin() as admin:
+        ((key, position),) = admin.committed([name])[name].items()  # type: ignore[union-attr]
+    producer = confluent_kafka.Producer({"bootstrap.servers": kgctl.bootstrap, "transactional.id": fresh("tx")})
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kgctl.bootstrap, "group.id": name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    moved = confluent_kafka.TopicPartition(*key, position.offset, position.metadata)
+    producer.send_offsets_to_transaction([moved], consumer.consumer_group_metadata(), 30)
+    refused = run(kgctl, "restore-groups", tmp_path, code=6)
+    assert (
+        f"Error: replay {name} has an open transaction: it is still running, or was killed; finish it first" in refused
+    )
+    producer.abort_transaction(30)
+    consumer.close()
+    run(kgctl, "restore-groups", tmp_path)
+    assert unread(kgctl, group, topic, 1) == [[]]
 
 
 def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, tmp_path: Path) -> None:

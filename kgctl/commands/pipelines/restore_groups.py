@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +104,8 @@ def restore_groups(
         names = list(dict.fromkeys(one.group for one in snapshot.offsets))
         check_change(ctx, names, f"`{ctx.command_path}` with --execute")
     chosen = settings(ctx)
+    taken = datetime.fromtimestamp(snapshot.taken_ms / 1000, UTC)
+    note(f"The archive has the committed offsets of {taken:%Y-%m-%d %H:%M:%S} UTC.")
     with chosen.admin() as admin:
         topics = _topics(admin, archive, state or folder / FOLDER, id_, topic or ())
         found = _resolved(admin, continuations(snapshot, topics, by_timestamp=by == TIMESTAMP))

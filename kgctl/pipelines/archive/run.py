@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID
 from kgctl.client.net.errors import KgctlError
+from kgctl.exit_codes import PARTLY_FAILED
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.cluster import ArchivedCluster
 from kgctl.pipelines.archive.groups import read_groups, write_groups
@@ -63,6 +64,12 @@ Read = Callable[[Sequence[OffsetRange], Path], list[ArchivedFile]]
 Reading = Callable[[], Read]
 Offsets = dict[TopicPartition, int]
 Logs = dict[TopicPartition, Log]
+
+
+class GroupsNotArchived(KgctlError):
+    """The records are archived; the committed offsets in the archive, if any, are older."""
+
+    exit_code = PARTLY_FAILED
 
 
 def run_archive(
@@ -141,6 +148,7 @@ class Archiving:
         self._records = 0
         self._overtaken = 0
         self._joins = True
+        self._lost_groups: KgctlError | None = None
 
     def run(self) -> None:
         self.emit(Progress("job", job=JOB))
@@ -160,6 +168,8 @@ class Archiving:
                 break
             self.stop.wait(self.settings.trigger_s)
         self.emit(Progress("done", job=JOB, records=self._records))
+        if self._lost_groups is not None:
+            raise GroupsNotArchived(f"the committed offsets of groups are not archived: {self._lost_groups}")
 
     def _step(self) -> bool:
         """Read and commit what there is, up to the limit. True if there is more to read."""
@@ -223,7 +233,10 @@ class Archiving:
         try:
             self._groups = self._cluster.groups([topic.name for topic in topics])
         except KgctlError as error:
-            self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
+            if self.settings.follow:
+                self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
+            else:
+                self._lost_groups = error
 
     def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs, read: Read | None) -> int:
         """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""

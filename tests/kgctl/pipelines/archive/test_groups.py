@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from broker.local import LocalBroker
+from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.archive.groups import read_groups, write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
+from kgctl.pipelines.archive.verifying import verify
+from tests.harness.commandline import Kgctl
+from tests.harness.secured_kafka import AUTHORIZER
+from tests.kgctl.pipelines.archive.following import Following
+from tests.kgctl.pipelines.source.topics import Topics
 
 KNOWN = GroupOffset("g", "t", 0, 5, -1, "", 7000, 2, 9, "Share")
 UNKNOWN = GroupOffset("g", "t", 1, 5, 3, "m", None, None, None)
@@ -30,3 +37,20 @@ def test_older_formats_wrote_other_values_for_what_is_not_known(tmp_path: Path, 
     content["crc32"] = zlib.crc32(json.dumps(content, sort_keys=True).encode())
     (tmp_path / "groups.json").write_text(json.dumps(content))
     assert read_groups(tmp_path) == GroupsSnapshot(1000, (KNOWN, UNKNOWN))
+
+
+def test_a_run_that_may_not_read_the_offsets_of_groups_archives_the_records_and_fails(tmp_path: Path) -> None:
+    with LocalBroker({"authorizer.class.name": AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}) as broker:
+        kgctl, topics = Kgctl(broker.bootstrap_servers), Topics(broker.bootstrap_servers)
+        name = topics.make()
+        topics.count(name, 3)
+        kgctl.commit("secret", name, p0=1)
+        denied = ("acls", "add", "--deny-principal", "User:ANONYMOUS", "--group", "secret", "--operation", "Describe")
+        assert kgctl(*denied, "--execute").exit_code == 0
+        with Following(topics, tmp_path, name, follow=False) as run:
+            failure = run.ends()
+    assert failure is not None
+    assert exit_code_of(failure) == 4
+    assert "the committed offsets of groups are not archived: " in str(failure)
+    assert (verify(tmp_path).records, verify(tmp_path).findings) == (3, ())
+    assert read_groups(tmp_path) is None

@@ -64,7 +64,7 @@ def verify(
     ctx.with_resource(kept_in_place(folder))
     verified = verify_archive(folder, accepts_holes=accept_holes)
     findings = list(verified.findings)
-    if connection is not None:
+    if connection is not None and verified.archive.commits:
         from kgctl.pipelines.archive.comparing import compare
 
         try:

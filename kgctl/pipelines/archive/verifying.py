@@ -57,9 +57,9 @@ class _Checked:
 
 
 def verify(folder: Path, *, accepts_holes: bool = False) -> Verified:
-    """Raises NotFound if there is no archive."""
+    """Raises NotFound if there is neither a commit nor a file with records."""
     archive, damaged = read_undamaged(folder)
-    if not archive.commits and not damaged:
+    if not (archive.commits or damaged or _stored(folder)):
         raise NotFound(f"{folder} holds no archive")
     findings = [
         *_manifests(archive, damaged),
@@ -89,6 +89,8 @@ def finding(
 def _manifests(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[ArchiveFindingRow]:
     for error in damaged:
         yield finding(MANIFEST, str(error))
+    if not (archive.commits or damaged):
+        yield finding(MANIFEST, "all commits are missing")
     known_numbers = {number for commit in archive.commits for number in range(commit.first, commit.number + 1)}
     missing = sorted(set(range(archive.next_number)) - known_numbers)
     if missing and not damaged:
@@ -240,13 +242,17 @@ def _contents(commit: Commit, checked: Mapping[ArchivedFile, _Checked]) -> Itera
                 yield finding(CONTENT, detail, partition, range_.start, range_.end)
 
 
+def _stored(folder: Path) -> list[Path]:
+    return sorted(records_folder(folder).rglob("*.parquet"))
+
+
 def _unknown_files(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[ArchiveFindingRow]:
     """Other programs read every file in the folder, whether it is committed or not."""
     if damaged:
         return
     # What a merge has replaced is there until it is finished, and readers of the folder see it instead of the new files.
     known = {file.path for file in archive.files()} | archive.leaving
-    for path in sorted(records_folder(archive.folder).rglob("*.parquet")):
+    for path in _stored(archive.folder):
         name = f"{RECORDS}/{path.relative_to(records_folder(archive.folder)).as_posix()}"
         if name not in known:
             yield finding(UNKNOWN_FILE, f"{name}: no commit has this file, but other programs read it")

@@ -101,6 +101,11 @@ def test_a_manifest_that_is_gone(archive: Path) -> None:
     names = [row.finding for row in verify(archive).findings]
     assert names == ["manifest", "unknown file", "unknown file"]
     (archive / "records" / "_manifest" / f"{SECOND}.json").unlink()
+    missing, *others = verify(archive).findings
+    assert (missing.finding, missing.detail) == ("manifest", "all commits are missing")
+    assert {row.finding for row in others} == {"unknown file"}
+    for path in archive.rglob("*.parquet"):
+        path.unlink()
     with pytest.raises(NotFound):
         verify(archive)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from kgctl.render.columns import Layout, layout_by_values
+from kgctl.render.columns import Layout, layout_by_fields, layout_by_values
 
 # Where the tables are, and the first words of their kinds: a kind is searched there first, so that the others are not loaded.
 _PLACES = {
@@ -49,11 +49,13 @@ class _Layouts(Mapping[str, Layout]):
 LAYOUTS = _Layouts()
 
 
-def layout_of(kind: str, rows: Sequence[Any]) -> Layout:
-    """The layout of the kind; for a kind without one, the fields of the rows in order."""
+def layout_of(kind: str, rows: Sequence[Any], row: type | None = None) -> Layout:
+    """The layout of the kind; for a kind without one, the fields of `row`, or of the rows, in order."""
     if kind in LAYOUTS:
         return LAYOUTS[kind]
-    return layout_by_values(rows) if rows else Layout(None, ())
+    if rows:
+        return layout_by_values(rows)
+    return Layout(None, ()) if row is None else layout_by_fields(row)
 
 
 def _at(place: str) -> Mapping[str, Layout]:

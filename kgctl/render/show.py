@@ -23,11 +23,14 @@ def show(
     color: str = "auto",
     *,
     kind: str,
+    row: type | None = None,
     verbose: bool = False,
     errors: Iterable[RowError | None] = (),
     selection: Selection | None = None,
 ) -> None:
     """Print rows, which are dataclasses of one type. `kind` names them in the envelope and selects the table.
+
+    `row`: the type of the rows, for a kind without a table of its own.
 
     `verbose` adds the columns that Kafka's --verbose adds. `errors` have no row; only formats with an envelope have them.
     On a terminal a table is fitted to its width and coloured; a pipe gets the table as Kafka's tools print it.
@@ -37,7 +40,7 @@ def show(
     from kgctl.render.selection import ALL
 
     selection = selection or ALL
-    layout = layout_of(kind, rows)
+    layout = layout_of(kind, rows, row)
     rows = selection.sorted(rows, layout)
     if output in TABLES:
         layout = selection.of(layout.widened() if output == "wide" else layout)

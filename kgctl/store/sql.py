@@ -7,10 +7,9 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from kgctl.render.column_keys import column_keys
+from kgctl.render.query_rows import QueryRows, query_rows
 from kgctl.store.offline import Offline
 from kgctl.store.tables import TABLES
 
@@ -31,8 +30,8 @@ class BadQuery(Exception):
     """The statement is wrong, or changes something."""
 
 
-def run_query(offline: Offline, sql: str) -> list[Any]:
-    """The rows of one SELECT: dataclasses with a field for each column."""
+def run_query(offline: Offline, sql: str) -> QueryRows:
+    """The rows of one SELECT."""
     database = open_database(None)
     try:
         words = set(re.findall(r"\w+", sql.lower()))
@@ -62,7 +61,7 @@ def open_database(path: str | None) -> Database:
     return Database(path) if path else Database(memory=True)
 
 
-def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
+def _selected(connection: sqlite3.Connection, sql: str) -> QueryRows:
     try:
         cursor = connection.execute(sql)
         found = cursor.fetchall()
@@ -75,9 +74,7 @@ def _selected(connection: sqlite3.Connection, sql: str) -> list[Any]:
         raise BadQuery(text) from None
     if cursor.description is None:
         raise BadQuery("no SELECT: the statement returns no rows")
-    names = column_keys([column[0] for column in cursor.description])
-    row = make_dataclass("QueryRow", [(name, Any) for name in names], frozen=True, slots=True)
-    return [row(*map(_shown, values)) for values in found]
+    return query_rows([column[0] for column in cursor.description], ([*map(_shown, values)] for values in found))
 
 
 def _shown(value: Any) -> Any:

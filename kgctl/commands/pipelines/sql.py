@@ -46,5 +46,5 @@ def sql(
         return
     from kgctl.pipelines.views.query import run_query
 
-    rows = run_query(out, sys.stdin.read() if statement == "-" else statement)
-    chosen.show(rows, kind="pipeline-sql")
+    found = run_query(out, sys.stdin.read() if statement == "-" else statement)
+    chosen.show(found.rows, kind="pipeline-sql", row=found.row)

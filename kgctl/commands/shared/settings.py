@@ -130,16 +130,31 @@ class Settings:
             kept.close()
 
     def show(
-        self, rows: Sequence[Any], *, kind: str, verbose: bool = False, errors: Iterable[RowError | None] = ()
+        self,
+        rows: Sequence[Any],
+        *,
+        kind: str,
+        row: type | None = None,
+        verbose: bool = False,
+        errors: Iterable[RowError | None] = (),
     ) -> None:
         """Print rows to stdout as --output and --color say.
 
-        `errors`: what failed and has no row of its own, such as a broker that did not answer.
+        `row`: their type, for rows whose columns are not known before. `errors`: what failed and has no row of its own, such as a broker that did not answer.
         """
         from kgctl.render import show
 
         with _usage_errors():
-            show(rows, self.output, self.color, kind=kind, verbose=verbose, errors=errors, selection=self.selection)
+            show(
+                rows,
+                self.output,
+                self.color,
+                kind=kind,
+                row=row,
+                verbose=verbose,
+                errors=errors,
+                selection=self.selection,
+            )
 
     @property
     def selection(self) -> Selection:

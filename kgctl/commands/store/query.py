@@ -48,7 +48,7 @@ def query(
         from kgctl.store.sql import BadQuery, run_query
 
         try:
-            rows = run_query(offline, sys.stdin.read() if sql == "-" else sql)
+            found = run_query(offline, sys.stdin.read() if sql == "-" else sql)
         except BadQuery as error:
             raise BadValue(f"the query fails: {error}") from None
-    chosen.show(rows, kind="store-query")
+    chosen.show(found.rows, kind="store-query", row=found.row)

@@ -8,7 +8,6 @@ import importlib.util
 import json
 import re
 from contextlib import ExitStack
-from dataclasses import make_dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +22,7 @@ from kgctl.pipelines.tables.errors import Newer
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.views.declared import VIEWS
-from kgctl.render.column_keys import column_keys
+from kgctl.render.query_rows import QueryRows, query_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,8 +46,8 @@ class SqlMissing(KgctlError):
     """The extra `sql` is not installed."""
 
 
-def run_query(out: Path, sql: str) -> list[Any]:
-    """The rows of one SELECT: dataclasses with a field for each column; times are texts in ISO 8601.
+def run_query(out: Path, sql: str) -> QueryRows:
+    """The rows of one SELECT; times are texts in ISO 8601.
 
     The statement can read files below `out`, and can change nothing. Raises SqlMissing, NotFound, BadValue if the
     statement is wrong, Damaged, Newer.
@@ -124,17 +123,15 @@ def duckdb_type(kind: Type) -> str:
             return _SIMPLE[kind]
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
     import duckdb
 
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise BadValue("the query fails: only one SELECT is allowed")
     found = connection.sql(sql).to_arrow_table()
-    names = column_keys(found.column_names)
-    row = make_dataclass("QueryRow", [(name, Any) for name in names], frozen=True, slots=True)
     columns = [[_shown(value) for value in _values(column)] for column in found.columns]
-    return [row(*values) for values in zip(*columns, strict=True)]
+    return query_rows(found.column_names, zip(*columns, strict=True))
 
 
 def _values(column: Any) -> list[Any]:

@@ -233,6 +233,10 @@ def test_sql_runs_over_the_tables(data_dir: Path) -> None:
     )
     assert rows == [{"group": "billing", "count": 2}]
     assert {row["table"] for row in STORE.rows("store", "query", data_dir)} == TABLES.keys()
+    none = STORE(
+        "store", "query", data_dir, "SELECT topic, count(*) FROM partitions WHERE topic = '' GROUP BY 1", "-o", "csv"
+    )
+    assert none.stdout == "topic,count\n"
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,13 @@ def test_jobs_write_and_continue_tables_of_each_format(
     )
     sql = "select count(*) as n, count(distinct log_offset) as once, max(committed) as last from commits where topic = 'orders'"
     run_jobs(run)
-    before = run_query(out, sql)[0]
+    before = run_query(out, sql).rows[0]
     assert before.n == before.once >= COMMITS
     add_commits(kgctl, range(before.last + 1, before.last + COMMITS + 1))
     run_jobs(run)
-    after = run_query(out, sql)[0]
+    after = run_query(out, sql).rows[0]
     assert (after.n, after.once, after.last) == (before.n + COMMITS, before.n + COMMITS, before.last + COMMITS)
-    points = run_query(out, 'select count(*) as n, count(distinct "at") as once from f_lag')[0]
+    points = run_query(out, 'select count(*) as n, count(distinct "at") as once from f_lag').rows[0]
     assert points.n == points.once > 0
     views.register(spark, out)
     assert spark.table("lag_now").first()["committed"] == after.last

@@ -100,7 +100,7 @@ def test_batches_are_in_the_log_once(out: Path) -> None:
     assert (state.committed, state.rows, state.notes) == (8, 16, {"last_point_ms": 2, "cluster_id": "c"})
     assert state.written_ms is not None
     sql = "select count(*) as n, count(distinct topic) as topics from log_ends"
-    assert [(row.n, row.topics) for row in run_query(out, sql)] == [(16, 8)]
+    assert [(row.n, row.topics) for row in run_query(out, sql).rows] == [(16, 8)]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

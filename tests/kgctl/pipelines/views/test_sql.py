@@ -53,7 +53,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(out: Path, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(getattr(row, name) for name in row.__dataclass_fields__) for row in run_query(out, sql)]
+    return [tuple(getattr(row, name) for name in row.__dataclass_fields__) for row in run_query(out, sql).rows]
 
 
 def test_every_table_and_view_has_the_columns_that_are_declared(out: Path) -> None:
@@ -146,6 +146,8 @@ def test_the_verb_shows_rows_as_tables_json_and_csv(out: Path) -> None:
     shown = KGCTL("pipeline", "sql", sql, "--out", out)
     assert (shown.exit_code, shown.stdout.split(), shown.stderr) == (0, ["GROUP", "LAG", "orders", "21"], "")
     assert KGCTL("pipeline", "sql", sql, "--out", out, "-o", "csv").stdout == "group,lag\norders,21\n"
+    none = KGCTL("pipeline", "sql", f"select * from ({sql}) where lag > 99", "--out", out, "-o", "csv")
+    assert none.stdout == "group,lag\n"
     assert KGCTL.rows("pipeline", "sql", sql, "--out", out) == [{"group": "orders", "lag": 21}]
     failed = KGCTL("pipeline", "sql", "select", "--out", out)
     assert (failed.exit_code, failed.stdout) == (2, "")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from kgctl.render.table import printable
+
+# How often the progress of a job gets a line where none can be rewritten.
+EVERY_S = 60.0
 
 
 class ProgressEvent(Protocol):
@@ -31,10 +36,14 @@ class ProgressEvent(Protocol):
 
 
 class ProgressLine:
-    """On a terminal, progress rewrites one line. Elsewhere only the start and the end of each job get a line."""
+    """On a terminal, progress rewrites one line. Elsewhere each job gets a line at its start, at its end and every minute.
 
-    def __init__(self, json_lines: bool) -> None:
-        self._json = json_lines
+    `clock` gives seconds.
+    """
+
+    def __init__(self, json_lines: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._json, self._clock = json_lines, clock
+        self._shown: dict[str | None, float] = {}
         self._live = sys.stderr.isatty()
         self._is_open = False
 
@@ -44,12 +53,18 @@ class ProgressLine:
             sys.stdout.flush()
             return
         if event.kind == "progress":
-            self._rewrite(f"{event.job:<11} {measured(event)}")
+            text = f"{event.job:<11} {measured(event)}"
+            if self._live:
+                self._rewrite(text)
+            elif self._clock() - self._shown.setdefault(event.job, self._clock()) >= EVERY_S:
+                self._shown[event.job] = self._clock()
+                sys.stderr.write(printable(text) + "\n")
             return
         if event.kind == "job" and self._live:
             self._rewrite(f"{event.job:<11} ...")
             return
         self.close()
+        self._shown[event.job] = self._clock()
         sys.stderr.write(printable(_line(event)) + "\n")
 
     def close(self) -> None:
@@ -59,10 +74,9 @@ class ProgressLine:
             self._is_open = False
 
     def _rewrite(self, text: str) -> None:
-        if self._live:
-            sys.stderr.write(f"\r{printable(text)}\x1b[K")
-            sys.stderr.flush()
-            self._is_open = True
+        sys.stderr.write(f"\r{printable(text)}\x1b[K")
+        sys.stderr.flush()
+        self._is_open = True
 
 
 def measured(event: ProgressEvent) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from kgctl.pipelines.spark.connector_jars import JarsMissing, find_jars, wanted_jars
+from kgctl.pipelines.spark.connector_jars import JarsMissing, fetching, find_jars
 from kgctl.pipelines.spark.java import JavaMissing, find_java
 
 # The lowest version that works, and the lowest that is known not to.
@@ -19,6 +19,12 @@ _PACKAGES = {
     "pandas": ("2.2", "3"),
     "protobuf": ("5", None),
     "jinja2": ("3.1", None),
+}
+# The packages of the extras that add something to the pipelines.
+_EXTRAS = {
+    "sql": ("duckdb", "`kgctl pipeline sql`"),
+    "delta": ("deltalake", "--format delta"),
+    "iceberg": ("pyiceberg", "--format iceberg"),
 }
 _LOW_DISK_BYTES = 2 * 2**30
 _INSTALL = "pip install 'kgctl[pipelines]'"
@@ -37,7 +43,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Every finding; the requirements come first."""
     packages = [_package(name, *bounds) for name, bounds in _PACKAGES.items()]
-    return [*_java(), *packages, _connector(), _disk()]
+    return [*_java(), *packages, _disk(), *(_extra(*one) for one in _EXTRAS.items()), _connector()]
 
 
 def _java() -> list[Finding]:
@@ -61,6 +67,16 @@ def _package(name: str, least: str, below: str | None) -> Finding:
     return Finding(name, found, True)
 
 
+def _extra(extra: str, what: tuple[str, str]) -> Finding:
+    package, purpose = what
+    try:
+        return Finding(f"extra {extra}", f"{package} {importlib.metadata.version(package)}", True)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(
+            f"extra {extra}", f"not installed; only {purpose} needs it", None, f"pip install 'kgctl[{extra}]'"
+        )
+
+
 def _numbers(version: str) -> list[int]:
     numbers: list[int] = []
     for part in version.split("."):
@@ -79,7 +95,7 @@ def _connector() -> Finding:
     except JarsMissing as missing:
         return Finding(what, "not found", False, str(missing))
     if jars is None:
-        return Finding(what, "no jars; only --source kafka needs them", None, wanted_jars())
+        return Finding(what, "no jars; only --source kafka needs them", None, f"let Spark fetch them: {fetching()}")
     versions = ", ".join(f"{name} {version}" for name, version in jars.versions.items()) or "none of its jars"
     if jars.matched:
         return Finding(what, f"matched: {versions}", True)

@@ -13,8 +13,14 @@ from kgctl.client.net.steps import Pause, Steps
 
 @dataclass(frozen=True, slots=True)
 class OpenedTopic:
+    name: str
     partition_count: int
     was_created: bool
+
+    def creation(self) -> str:
+        """Kafka's console producer warns as well, in a line of its log."""
+        partitions = "1 partition" if self.partition_count == 1 else f"{self.partition_count} partitions"
+        return f"Topic {self.name!r} did not exist; the broker created it with {partitions}"
 
 
 def open_topic(cluster: Cluster, topic: str) -> Steps[OpenedTopic]:
@@ -31,7 +37,7 @@ def open_topic(cluster: Cluster, topic: str) -> Steps[OpenedTopic]:
         code = row.error_code
         if not code and any(partition.leader_id >= 0 for partition in row.partitions):
             yield from cluster.metadata([topic])
-            return OpenedTopic(len(row.partitions), was_missing)
+            return OpenedTopic(topic, len(row.partitions), was_missing)
         error = BrokerError(
             code or ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r}", asked=Asked(MetadataRequest, topic=topic)
         )

@@ -106,7 +106,7 @@ def produce(
     choose = load_partitioner(partitioner)
     opened = _open_topic(connection, topic, partition)
     if opened.was_created:
-        note(created_note(topic, opened.partition_count))
+        note(f"{opened.creation()}.")
 
     def record_of(line: bytes, number: int) -> OutgoingRecord | None:
         return None if json and not line.strip() else _complete(read(line, number), headers, partition)
@@ -141,12 +141,6 @@ def _open_topic(connection: ConnectionSettings, topic: str, partition: int | Non
     if partition is not None and partition >= opened.partition_count:
         raise missing_partition(topic, partition, opened.partition_count)
     return opened
-
-
-def created_note(topic: str, partition_count: int) -> str:
-    """Kafka's console producer warns as well, in a line of its log."""
-    partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
-    return f"Topic {topic!r} did not exist; the broker created it with {partitions}."
 
 
 def summary(topic: str, producer: CountingProducer, transactions: LineTransactions | None) -> Produced:

@@ -92,7 +92,9 @@ class Delivery:
         if target.kind == "kafka":
             from kgctl.pipelines.results.kafka import send_records
 
-            send_records(self._settings.connection(CLIENT_ID), target.where, notices, self._cluster)
+            topic = send_records(self._settings.connection(CLIENT_ID), target.where, notices, self._cluster)
+            if topic.was_created:
+                self._emit(Progress("note", topic.creation()))
             yield notices
             return
         from kgctl.pipelines.results.webhook import Limits, post

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from kgctl.client.admin.open_topic import open_topic
+from kgctl.client.admin.open_topic import OpenedTopic, open_topic
 from kgctl.client.net.connector import ConnectionSettings, Connector
 from kgctl.client.network.settings import NetworkSettings
 from kgctl.client.producer.core.accumulator import AccumulatorSettings
@@ -22,10 +22,10 @@ from kgctl.pipelines.schemas.groups import HEALTH
 ID_HEADER = "id"
 
 
-def send_records(connection: ConnectionSettings, topic: str, notices: Sequence[Notice], cluster: str) -> None:
+def send_records(connection: ConnectionSettings, topic: str, notices: Sequence[Notice], cluster: str) -> OpenedTopic:
     """Return when all are acknowledged by all in-sync replicas. At least once. Raises KgctlError.
 
-    The timestamp of a record is the time of the evaluation.
+    The broker may create the topic. The timestamp of a record is the time of the evaluation.
     """
     timeout_ms = int(connection.timeout * 1000)
     request_ms = max(1, timeout_ms // 2)
@@ -37,11 +37,12 @@ def send_records(connection: ConnectionSettings, topic: str, notices: Sequence[N
         client_id=connection.client_id, request_timeout_ms=request_ms, max_in_flight_requests_per_connection=5
     )
     with Connector(connection) as connector:
-        connector.run(open_topic(connector.cluster, topic))
+        opened = connector.run(open_topic(connector.cluster, topic))
     with CountingProducer(connection, ProducerSettings(core, network, max_block_ms=timeout_ms)) as producer:
         for number, notice in enumerate(notices, 1):
             producer.send(topic, _record(notice, cluster, number))
         producer.flush()
+    return opened
 
 
 def _record(notice: Notice, cluster: str, number: int) -> OutgoingRecord:

@@ -110,8 +110,13 @@ def wanted_jars() -> str:
     return (
         f"Wanted: {CONNECTOR}_{scala} {spark}, {TOKENS}_{scala} {spark}, and the kafka-clients and commons-pool2 that "
         f"the connector's POM names (older ones of Spark {spark.split('.')[0]} work too), in the folder that {VARIABLE} names or in {cache_dir() / 'jars'}; "
-        f"or let Spark fetch them: --conf spark.jars.packages=org.apache.spark:{CONNECTOR}_{scala}:{spark}"
+        f"or let Spark fetch them: {fetching()}"
     )
+
+
+def fetching() -> str:
+    """The option with which Spark downloads the jars."""
+    return f"--conf spark.jars.packages=org.apache.spark:{CONNECTOR}_{scala_version()}:{_spark_version()}"
 
 
 def _jars_in(named: str) -> list[Path]:

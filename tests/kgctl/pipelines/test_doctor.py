@@ -62,6 +62,16 @@ def test_a_broken_java_home_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
     assert any(f"JAVA_HOME ({tmp_path / 'gone'}) is passed over" in line for line in lines)
 
 
+def test_extras_that_are_missing_are_no_fault() -> None:
+    assert finding("extra sql").found == f"duckdb {version('duckdb')}"
+    code = (
+        "import sys; from kgctl.pipelines.doctor import examine; sys.path = []; "
+        "print([(one.ok, one.advice) for one in examine() if one.what == 'extra sql'])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found == "[(None, \"pip install 'kgctl[sql]'\")]\n"
+
+
 def test_nothing_heavy_is_loaded() -> None:
     code = (
         "import sys; from kgctl.pipelines.doctor import examine; examine(); "

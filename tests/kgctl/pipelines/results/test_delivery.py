@@ -50,6 +50,13 @@ def test_a_topic_has_the_newest_status_of_each_group_under_its_key(kgctl: Kgctl,
         assert one["headers"] == [{"key": "id", "value": json.loads(str(one["value"]))["id"]}]
 
 
+def test_a_topic_that_the_broker_creates_is_named(tmp_path: Path) -> None:
+    evaluate(tmp_path, 0, orders="STALLED")
+    with LocalBroker() as broker:
+        notes = [Run(tmp_path, "kafka:verdicts", bootstrap=broker.bootstrap_servers).notes for _ in range(2)]
+    assert notes == [["Topic 'verdicts' did not exist; the broker created it with 1 partition"], []]
+
+
 def test_an_anomaly_has_a_key_beside_that_of_health(kgctl: Kgctl, tmp_path: Path) -> None:
     assert kgctl("topics", "create", "both").exit_code == 0
     evaluate(tmp_path, 0, orders="OK")

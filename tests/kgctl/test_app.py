@@ -49,7 +49,12 @@ def closed_port() -> str:
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     """The help of each command by its command line."""
-    return {" ".join(["kgctl", *arguments]): Kgctl()(*arguments, "-h").stdout for arguments in help_pages()}
+    found = {}
+    for arguments in help_pages():
+        result = Kgctl()(*arguments, "-h")
+        assert (result.exit_code, result.stderr) == (0, ""), (arguments, result.exception)
+        found[" ".join(["kgctl", *arguments])] = result.stdout
+    return found
 
 
 def test_every_command_takes_h_for_help_and_shows_the_global_options_in_a_panel(pages: dict[str, str]) -> None:

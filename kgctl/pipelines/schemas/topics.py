@@ -120,7 +120,11 @@ RETENTION = Table(
         Column(
             "expected_bytes", "double", "estimate of its size once retention limits it, at this growth; null: no limit"
         ),
-        Column("log_start_moved", "bigint", "offsets by which log_start moved since the row before; null: first row"),
+        Column(
+            "log_start_moved",
+            "bigint",
+            "offsets by which log_start moved since the row before; null: first row, or it moved back",
+        ),
         Column("deleted_records", "double", "the same per day"),
     ),
     day_of="at",

@@ -113,7 +113,7 @@ def check_lag(world: World) -> None:
     assert len(seen) == len(found)
     assert seen.keys() == wanted.keys()
     for key, row in wanted.items():
-        assert seen[key] == pytest.approx(row), key
+        assert seen[key] == pytest.approx(row), (key, seen[key], row)
 
 
 def check_health(world: World) -> None:

@@ -247,7 +247,8 @@ def check_retention(world: World) -> None:
             assert row["log_start"] in starts
             assert row["log_end"] <= log.end
             wanted = retention_of(log, row, configs[place[0]], before.get(place))
-            assert {name: row[name] for name in wanted} == wanted, place
+            differs = {name: (row[name], value) for name, value in wanted.items() if row[name] != value}
+            assert not differs, (row, differs)
         before |= rows
 
 
@@ -273,7 +274,8 @@ def retention_of(log: Log, row: Row, configs: Configs, before: Row | None) -> Ro
         if configs.retention_bytes is not None and grown > 0 and min(limits) == configs.retention_bytes:
             limit_ms = at_ms + max(0, configs.retention_bytes - size) / grown * DAY_MS
             limit_ms = None if limit_ms - at_ms >= HUNDRED_YEARS_MS else limit_ms
-    moved = None if before is None else start - before["log_start"]
+    # Kafka forgets a deletion of records of the last minute when it is killed.
+    moved = None if before is None or start < before["log_start"] else start - before["log_start"]
     days = None if before is None else (at_ms - (ms(before["at"]) or 0)) / DAY_MS
 
     def share(count: int | None) -> Any:

@@ -120,6 +120,7 @@ class Root(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
+            ctx.obj.end_explanation()
             # Not left to the interpreter's exit, where a broken pipe could no longer be handled.
             sys.stdout.flush()
         except BrokenPipeError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,11 @@ def consume(
     if chosen.output not in ("table", "wide", "json", "jsonl"):
         raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
     source = source_of(ctx, topics, include, decode, partition)
+    several = include or "|".join(map(re.escape, source.topics))
+    words = ["--include", several] if include or len(source.topics) > 1 else ["--topic", *source.topics]
+    words += ["--from-beginning"] * from_beginning + (["--group", group] if group else [])
+    words += [] if max_messages is None else ["--max-messages", str(max_messages)]
+    chosen.explain_as("kafka-console-consumer.sh", *words, config_option="--consumer.config")
     _check_start(from_beginning, from_end, offset, source)
     of_group = GroupOptions(
         group,

@@ -100,6 +100,7 @@ def produce(
     transaction = transaction_settings(
         transactional_id, transaction_records, transaction_seconds, transaction_timeout, acks, idempotence
     )
+    chosen.explain_as("kafka-console-producer.sh", "--topic", topic, config_option="--producer.config")
     connection = chosen.connection()
     delivery = producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection, transaction)
     allow_own_modules([partitioner])

@@ -50,6 +50,8 @@ def list_users(
 
     Without USER, all users.
     """
+    one = ("--entity-name", users[0]) if users and len(users) == 1 else ()
+    settings(ctx).explain_as("kafka-configs.sh", "--describe", "--entity-type", "users", *one)
     with settings(ctx).admin() as admin:
         rows = admin.list_users(users or ())
     settings(ctx).show(rows, kind="users")
@@ -98,8 +100,11 @@ def set_password(
     from kgctl.client.admin.users import SALT_BYTES
 
     password = _password(user, password_file)
+    names = list(dict.fromkeys(mechanism or ["SCRAM-SHA-512"]))
+    values = ",".join(f"{name}=[iterations={iterations},password=...]" for name in names)
+    words = ("--alter", "--entity-type", "users", "--entity-name", user, "--add-config", values)
+    settings(ctx).explain_as("kafka-configs.sh", *words)
     with settings(ctx).admin() as admin:
-        names = list(dict.fromkeys(mechanism or ["SCRAM-SHA-512"]))
         rows = keep(
             settings(ctx),
             admin,
@@ -134,6 +139,9 @@ def delete(
 ) -> None:
     """Delete SCRAM users. Connected clients stay connected."""
     _warn_of_own_account(ctx, users)
+    for user in users:
+        words = ("--alter", "--entity-type", "users", "--entity-name", user)
+        settings(ctx).explain_as("kafka-configs.sh", *words, "--delete-config", mechanism or ",".join(MECHANISMS))
     with settings(ctx).admin() as admin:
         rows = admin.plan_user_deletion(users, mechanism)
         if execute:

@@ -52,6 +52,7 @@ class Settings:
     command_line: tuple[str, ...] = ()
     _target: Target | None = None
     _has_warned: bool = False
+    _has_explained: bool = False
 
     def given(self) -> Given:
         from kgctl.contexts.target import Given
@@ -183,8 +184,14 @@ class Settings:
             from kgctl.render import note
 
             note(sentence)
+            self._has_explained = True
 
-    def explain_as(self, tool: str, *arguments: str) -> None:
+    def end_explanation(self) -> None:
+        """For commands that have explained nothing."""
+        if not self._has_explained:
+            self.explain("kgctl knows no command of Kafka's tools for this.")
+
+    def explain_as(self, tool: str, *arguments: str, config_option: str = "--command-config") -> None:
         """With --explain, the command of Kafka's own tools that does the same: `tool` with these arguments.
 
         The options that name the cluster are added.
@@ -197,7 +204,7 @@ class Settings:
 
         target = self.target()
         cluster = ["--bootstrap-server", target.text(BOOTSTRAP) or ""]
-        cluster += ["--command-config", str(target.java_file)] if target.java_file else []
+        cluster += [config_option, str(target.java_file)] if target.java_file else []
         self.explain(f"Kafka's tool: {shlex.join([tool, *cluster, *arguments])}")
 
     def connection_advice(self) -> str:

@@ -26,6 +26,8 @@ from tests.harness.commandline import Kgctl
         ("transactions describe G", "kafka-transactions.sh describe --transactional-id G"),
         ("transactions find-hanging --topic G", "kafka-transactions.sh find-hanging --topic G"),
         ("acls list --topic G", "kafka-acls.sh --list --topic G"),
+        ("users list G", "kafka-configs.sh --describe --entity-type users --entity-name G"),
+        ("consume G --max-messages 1 --until-end", "kafka-console-consumer.sh --topic G --max-messages 1"),
         (
             "acls remove --topic G --allow-principal User:a --operation Read",
             "kafka-acls.sh --remove --topic G --allow-principal User:a --operation Read",
@@ -41,6 +43,10 @@ def test_explain_names_the_command_of_kafkas_tools(kgctl: Kgctl, line: str, expe
     command = shlex.join([tool, "--bootstrap-server", str(kgctl.bootstrap), *arguments])
     assert f"Kafka's tool: {command}" in explained.stderr.splitlines()
     assert "Kafka's tool" not in plain.stderr
+
+
+def test_explain_says_where_kafka_has_no_tool() -> None:
+    assert Kgctl()("pipeline", "list", "--explain").stderr == "kgctl knows no command of Kafka's tools for this.\n"
 
 
 def events(path: Path) -> list[dict[str, Any]]:

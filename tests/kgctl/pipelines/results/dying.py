@@ -37,8 +37,8 @@ def complete(arguments: tuple[Any, ...]) -> None:
 
 
 def deliver(out: Path, sink: str, bootstrap: str) -> None:
-    settings = RunSettings(("evaluate",), bootstrap, str(out), sinks=(sink,), timeout_s=15.0)
-    one = delivery.Delivery(settings, "cluster-1", lambda _: None, threading.Event())
+    settings = RunSettings(("evaluate",), bootstrap, str(out), sinks=(sink,), timeout_s=60.0)
+    one = delivery.Delivery(settings, "cluster-1", lambda event: print(event.text, file=sys.stderr), threading.Event())
     one.after_round()
     one.conclude()
 

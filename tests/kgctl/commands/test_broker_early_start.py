@@ -87,7 +87,9 @@ def comparable(options: Mapping[str, object]) -> dict[str, object]:
 @pytest.mark.parametrize("words", SIMPLE, ids=" ".join)
 def test_the_options_of_a_fork_are_those_that_typer_finds(words: list[str]) -> None:
     command, chosen = load("broker").commands["start"], Settings()
-    found = command.make_context("start", list(words), obj=chosen).params
+    # The command keeps its option for help, for the tests that follow, too.
+    context = command.make_context("start", list(words), obj=chosen, help_option_names=["-h", "--help"])
+    found = context.params
     given = {f"--{name.replace('_', '-')}": value for name, value in found.items() if value not in (None, False, ())}
     own = early_start.parse(words)
     assert own is not None

@@ -20,6 +20,16 @@ from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
 
+def may_pass(error: KgctlError) -> bool:
+    """Whether another attempt may succeed. A topic may be missing only in old metadata."""
+    return not is_damage(error) and (error.retriable or is_missing(error))
+
+
+def is_damage(error: KgctlError) -> bool:
+    """Whether the broker cannot read its log."""
+    return isinstance(error, BrokerError) and error.code == ErrorCode.CORRUPT_MESSAGE
+
+
 class LogReads:
     """Call `fetch` until `all_finished`. Positions move behind what it returns.
 
@@ -39,6 +49,8 @@ class LogReads:
         self.positions = dict(positions)
         # Offsets that the log does not have: remove the partition, or seek.
         self.out_of_range: set[TopicPartition] = set()
+        # The errors of the last round.
+        self.failed: dict[TopicPartition, KgctlError] = {}
 
     def is_finished(self, partition: TopicPartition) -> bool:
         limit = self._limits.get(partition)
@@ -61,46 +73,41 @@ class LogReads:
 
         Retries as `Cluster` does while nothing arrives and a partition fails; then raises its error.
         """
-        error: KgctlError | None = None
         for wait in (*self._cluster.retry_waits, None):
-            arrived, error = yield from self._ask_leaders()
-            if arrived or self.out_of_range or error is None:
+            arrived = yield from self.ask_leaders()
+            for error in self.failed.values():
+                if not may_pass(error):
+                    raise error
+            if arrived or self.out_of_range or not self.failed:
                 return arrived
-            if not (error.retriable or is_missing(error)):
-                raise error
+            error = [*self.failed.values()][-1]
             if wait is not None:
                 yield Pause(wait, str(error))
-        assert error is not None
         raise error
 
-    def _ask_leaders(self) -> Steps[tuple[list[Fetched], KgctlError | None]]:
-        """What arrived, and the error of a partition that may pass."""
+    def ask_leaders(self) -> Steps[list[Fetched]]:
+        """Ask each leader once, in parallel. `failed` has the partitions that gave no answer."""
         by_node: dict[Node, list[TopicPartition]] = {}
-        error: KgctlError | None = None
+        self.failed = {}
         open_ones = [one for one in self.positions if one not in self.out_of_range and not self.is_finished(one)]
         leaders = yield from self._cluster.leaders(open_ones)
         for one, leader in leaders.items():
             if isinstance(leader, Node):
                 by_node.setdefault(leader, []).append(one)
             else:
-                error = leader
+                self.failed[one] = leader
         answers = yield from self._cluster.ask_each([self._ask(node, some) for node, some in by_node.items()])
         arrived: list[Fetched] = []
         for (node, some), answer in zip(by_node.items(), answers, strict=True):
-            if isinstance(answer, KgctlError):
-                failed: KgctlError | None = answer
-            elif answer.error_code:
-                raise BrokerError(answer.error_code, f"fetch from {node.endpoint}")
-            else:
-                failed = self._take(answer, arrived)
-                some = []
-            if failed is not None:
-                if not (failed.retriable or is_missing(failed)):
-                    raise failed
-                error = failed
+            if not isinstance(answer, KgctlError) and answer.error_code:
+                answer = BrokerError(answer.error_code, f"fetch from {node.endpoint}")
+            if not isinstance(answer, KgctlError):
+                self._take(answer, arrived)
+                continue
             for one in some:
+                self.failed[one] = answer
                 self._cluster.forget_leader(one)
-        return arrived, error
+        return arrived
 
     def _ask(self, node: Node, partitions: list[TopicPartition]) -> Ask[FetchResponse]:
         options = self._options
@@ -115,15 +122,14 @@ class LogReads:
         )
         return Ask(node.endpoint, request, FetchResponse, max_version=MAX_VERSION_BY_NAME)
 
-    def _take(self, response: FetchResponse, arrived: list[Fetched]) -> KgctlError | None:
-        """Add the records of one answer; the error of a partition that may pass. Raises one that cannot."""
+    def _take(self, response: FetchResponse, arrived: list[Fetched]) -> None:
+        """Add the records of one answer, and its errors."""
         rows = [
             (TopicPartition(topic.topic, row.partition_index), row)
             for topic in response.responses
             for row in topic.partitions
         ]
         is_empty = not any(row.records for _, row in rows)
-        error: KgctlError | None = None
         for one, row in rows:
             if one not in self.positions:
                 continue
@@ -132,12 +138,9 @@ class LogReads:
             elif row.error_code:
                 self._cluster.forget_leader(one)
                 asked = authorization.Asked(FetchRequest, topic=one.topic)
-                error = BrokerError(row.error_code, str(one), asked=asked)
-                if row.error_code == ErrorCode.CORRUPT_MESSAGE or not (error.retriable or is_missing(error)):
-                    raise error
+                self.failed[one] = BrokerError(row.error_code, str(one), asked=asked)
             else:
                 self._note(one, row, arrived, is_empty=is_empty)
-        return error
 
     def _note(
         self, one: TopicPartition, row: FetchResponse.Partition, arrived: list[Fetched], *, is_empty: bool

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from kgctl.client.admin.log_reads import LogReads
+from kgctl.client.admin.log_reads import LogReads, is_damage, may_pass
 from kgctl.client.admin.one_per_partition import one_per_partition
 from kgctl.client.consumer.fetched import Damaged, Fetched
 from kgctl.client.consumer.fetching.options import FetchOptions
-from kgctl.client.net.cluster import Cluster, Node
+from kgctl.client.net.cluster import Cluster
 from kgctl.client.net.errors import KgctlError
-from kgctl.client.net.steps import Steps
+from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.topic_partition import TopicPartition
 
 Position: TypeAlias = "tuple[str, int, int]"
@@ -49,33 +49,33 @@ def _first_times(
     cluster: Cluster, offsets: Mapping[TopicPartition, int]
 ) -> Steps[dict[TopicPartition, int | KgctlError]]:
     leaders = yield from cluster.leaders(offsets)
-    reads = LogReads(cluster, FETCH, {one: at for one, at in offsets.items() if _may_have_leader(leaders[one])})
     times: dict[TopicPartition, int | KgctlError] = {
-        one: error for one, error in leaders.items() if isinstance(error, KgctlError) and not error.retriable
+        one: leader for one, leader in leaders.items() if isinstance(leader, KgctlError) and not leader.retriable
     }
+    reads = LogReads(cluster, FETCH, {one: offset for one, offset in offsets.items() if one not in times})
+    waits = iter(cluster.retry_waits)
     while not reads.all_finished:
-        try:
-            arrived = yield from reads.fetch()
-        except KgctlError as error:
-            # The other partitions have answered by now.
-            times |= {one: error for one in reads.positions if not reads.is_finished(one)}
-            break
+        arrived = yield from reads.ask_leaders()
         for partition in list(reads.out_of_range):
             reads.remove(partition)
         for fetched in arrived:
             _note_first_time(fetched, reads, times)
+        wait = 0.0 if arrived else next(waits, None)
+        for partition, error in reads.failed.items():
+            if wait is None or not may_pass(error):
+                reads.remove(partition)
+                # Reading the record itself reports damage; this is only about its time.
+                if not is_damage(error):
+                    times[partition] = error
+        if wait and reads.failed and not reads.all_finished:
+            yield Pause(wait, str(next(iter(reads.failed.values()))))
     return times
-
-
-def _may_have_leader(leader: Node | KgctlError) -> bool:
-    return isinstance(leader, Node) or leader.retriable
 
 
 def _note_first_time(fetched: Fetched, reads: LogReads, times: dict[TopicPartition, int | KgctlError]) -> None:
     try:
         time = next((record.timestamp for batch in fetched.batches() for record in batch.records), None)
     except Damaged:
-        # Reading the record itself reports the damage; this is only about its time.
         reads.remove(fetched.partition)
         return
     if time is not None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,16 +15,13 @@ from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt
 from kgctl.client.admin.one_per_partition import one_per_partition
 from kgctl.client.admin.record_times import times_or_errors
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import BrokerError, KgctlError, TimedOut
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.jobs.asking_again import PATIENCE, Patience, patiently
 from kgctl.pipelines.schemas.groups import LOG_ENDS
 from kgctl.pipelines.transforms.times import LAST_MS
 
 CLIENT_ID = "kgctl-pipeline"
 SAMPLED, BY_TIMESTAMP = "sampled", "by_timestamp"
-# How long a task asks again where a partition has no leader, and where a broker does not answer.
-LEADER_S, BROKER_S = 10.0, 60.0
-_PAUSE_S = 1.0
 _TIME = pa.timestamp("us", tz="UTC")
 _ENDS = pa.schema(
     [
@@ -40,10 +36,6 @@ _ENDS = pa.schema(
 BEHIND_DDL = "topic string, part int, offset bigint, behind_ts timestamp"
 _BEHIND = pa.schema([("topic", pa.string()), ("part", pa.int32()), ("offset", pa.int64()), ("behind_ts", _TIME)])
 
-K = TypeVar("K")
-V = TypeVar("V")
-A = TypeVar("A")
-
 
 @dataclass(frozen=True, slots=True)
 class LogEndLookup:
@@ -51,7 +43,7 @@ class LogEndLookup:
 
     connection: ConnectionSettings
     now_ms: int
-    patience_s: tuple[float, float] = (LEADER_S, BROKER_S)
+    patience: Patience = PATIENCE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wanted: dict[TopicPartition, set[int]] = {}
@@ -72,7 +64,7 @@ class LogEndLookup:
                 yield self._batch(points, found, latest, earliest, asked_ms)
 
     def _offsets(self, admin: Admin, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAt]:
-        return patiently(admin.list_offsets, wanted, self.patience_s)
+        return patiently(admin.list_offsets, wanted, self.patience)
 
     def _batch(
         self,
@@ -108,7 +100,7 @@ class FirstBehind:
     """Looks up in a task when the records at some offsets were written."""
 
     connection: ConnectionSettings
-    patience_s: tuple[float, float] = (LEADER_S, BROKER_S)
+    patience: Patience = PATIENCE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
@@ -118,7 +110,7 @@ class FirstBehind:
             found = patiently(
                 lambda wanted: admin.run(times_or_errors(admin.cluster, list(wanted))),
                 dict.fromkeys((row["topic"], row["part"], row["offset"]) for row in rows),
-                self.patience_s,
+                self.patience,
             )
         times = {
             key: 1000 * time_ms for key, time_ms in sorted(found.items()) if time_ms is not None and time_ms <= LAST_MS
@@ -146,35 +138,3 @@ def points_of(partitions: DataFrame, at_ms: list[int], tasks: int) -> DataFrame:
     spark = partitions.sparkSession
     times = spark.createDataFrame([(at,) for at in at_ms], "at_ms bigint")
     return f.broadcast(times).crossJoin(partitions).repartition(max(1, min(tasks, len(at_ms))), "at_ms")
-
-
-def patiently(
-    ask: Callable[[Mapping[K, V]], Mapping[K, A | KgctlError]], wanted: Mapping[K, V], patience_s: tuple[float, float]
-) -> dict[K, A]:
-    """The answers for `wanted`, without partitions that no longer exist, and those that have no leader for longer than the first
-    of `patience_s`. Raises KgctlError if all are without, or a broker does not answer for longer than the second: what is
-    computed from a part is never computed again.
-    """
-    found: dict[K, A] = {}
-    pending, began = dict(wanted), time.monotonic()
-    while True:
-        try:
-            answers = ask(pending)
-        except KgctlError as error:
-            if not _may_pass(error):
-                raise
-            answers = dict.fromkeys(pending, error)
-        found |= {key: answer for key, answer in answers.items() if not isinstance(answer, KgctlError)}
-        failed = {key: error for key, error in answers.items() if isinstance(error, KgctlError) and _may_pass(error)}
-        waited_s = time.monotonic() - began
-        late = [key for key, error in failed.items() if waited_s >= patience_s[not isinstance(error, BrokerError)]]
-        if late and not (found and all(isinstance(failed[key], BrokerError) for key in late)):
-            raise next((error for error in failed.values() if not isinstance(error, BrokerError)), failed[late[0]])
-        pending = {key: pending[key] for key in failed.keys() - set(late)}
-        if not pending:
-            return found
-        time.sleep(_PAUSE_S)
-
-
-def _may_pass(error: KgctlError) -> bool:
-    return error.retriable or isinstance(error, TimedOut)

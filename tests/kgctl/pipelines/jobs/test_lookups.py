@@ -11,8 +11,9 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.local import LocalBroker
-from kgctl.client.net.errors import BrokerError, TimedOut, Unreachable
+from kgctl.client.net.errors import TimedOut, Unreachable
 from kgctl.contexts.connecting import connection_at
+from kgctl.pipelines.jobs.asking_again import Patience
 from kgctl.pipelines.jobs.lookups import FirstBehind, LogEndLookup
 from tests.harness.commandline import Kgctl, fill
 from tests.harness.mock_cluster import MockCluster, mock_cluster
@@ -96,56 +97,65 @@ def answers(kgctl: Kgctl, now_ms: int, asked: list[tuple[str, int, int]]) -> Ite
 
 # ---- where brokers and leaders are away --------------------------------------------------------------------------------
 
-SHORT_S = (0.2, 0.2)
+SHORT = Patience(0.2, 0.2)
 NO_BROKER = -1
+FETCH = 1
+UNKNOWN_TOPIC, FORBIDDEN, CORRUPT = 3, 29, 2
 
 
 @pytest.fixture
 def mocked() -> Iterator[MockCluster]:
-    """Topic t: partition 0 at broker 1, partition 1 at broker 2, with a record each."""
-    with mock_cluster(brokers=2) as cluster:
-        cluster.create("t", 2)
+    """Topic t: a record in each of three partitions, which brokers 1 to 3 lead."""
+    with mock_cluster(brokers=3) as cluster:
+        cluster.create("t", 3)
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-        for part in range(2):
+        for part in range(3):
             cluster.lead("t", part, part + 1)
             producer.produce("t", b"v", partition=part, timestamp=1000 + part)
         assert producer.flush(30) == 0
         yield cluster
 
 
-def written(cluster: MockCluster, patience_s: tuple[float, float], timeout: float = 20.0) -> dict[int, int]:
-    asked = pa.RecordBatch.from_pylist([{"topic": "t", "part": part, "offset": 0} for part in range(2)])
-    (found,) = FirstBehind(connection_at(cluster.bootstrap_servers, timeout=timeout), patience_s)([asked])
+def written(cluster: MockCluster, patience: Patience, timeout: float = 20.0) -> dict[int, int]:
+    asked = pa.RecordBatch.from_pylist([{"topic": "t", "part": part, "offset": 0} for part in range(3)])
+    (found,) = FirstBehind(connection_at(cluster.bootstrap_servers, timeout=timeout), patience)([asked])
     return {row["part"]: round(row["behind_ts"].timestamp() * 1000) for row in found.to_pylist()}
 
 
-def current(cluster: MockCluster, patience_s: tuple[float, float], timeout: float = 20.0) -> dict[int, int]:
+def current(cluster: MockCluster, patience: Patience, timeout: float = 20.0) -> dict[int, int]:
     now_ms = time.time_ns() // 1_000_000
-    asked = pa.RecordBatch.from_pylist([{"topic": "t", "part": part, "at_ms": now_ms} for part in range(2)])
-    lookup = LogEndLookup(connection_at(cluster.bootstrap_servers, timeout=timeout), now_ms, patience_s)
+    asked = pa.RecordBatch.from_pylist([{"topic": "t", "part": part, "at_ms": now_ms} for part in range(3)])
+    lookup = LogEndLookup(connection_at(cluster.bootstrap_servers, timeout=timeout), now_ms, patience)
     return {row["part"]: row["log_end"] for batch in lookup([asked]) for row in batch.to_pylist()}
 
 
 def test_a_partition_without_a_leader_is_left_out(mocked: MockCluster) -> None:
     mocked.lead("t", 1, NO_BROKER)
-    assert written(mocked, SHORT_S) == {0: 1000}
-    assert current(mocked, SHORT_S) == {0: 1}
-    mocked.lead("t", 0, NO_BROKER)
-    with pytest.raises(BrokerError, match="LEADER_NOT_AVAILABLE"):
-        written(mocked, SHORT_S)
+    assert current(mocked, SHORT) == {0: 1, 2: 1}
+
+
+@pytest.mark.parametrize("code", [UNKNOWN_TOPIC, FORBIDDEN, CORRUPT])
+def test_a_partition_that_cannot_be_read_costs_no_other_its_answer(mocked: MockCluster, code: int) -> None:
+    for part in (0, 2):
+        mocked.fail_partition("t", part, FETCH, *[code] * 20)
+    assert written(mocked, SHORT) == {1: 1001}
 
 
 def test_a_broker_that_does_not_answer_ends_the_lookup(mocked: MockCluster) -> None:
     mocked.delay(2, 60_000)
     for ask in (written, current):
         with pytest.raises((TimedOut, Unreachable)):
-            ask(mocked, SHORT_S, timeout=0.5)
+            ask(mocked, SHORT, timeout=0.5)
 
 
 def test_a_broker_that_comes_back_is_asked_again(mocked: MockCluster) -> None:
     mocked.stop(2)
+    mocked.fail_partition("t", 2, FETCH, *[UNKNOWN_TOPIC] * 20)
     # Later than the client itself asks again.
     starting = threading.Timer(5, mocked.start, [2])
     starting.start()
-    assert written(mocked, (60, 60)) == {0: 1000, 1: 1001}
-    starting.join()
+    try:
+        assert written(mocked, Patience(60, 60)) == {0: 1000, 1: 1001}
+    finally:
+        starting.cancel()
+        starting.join()

@@ -119,7 +119,11 @@ class Root(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
+            try:
+                result = super().invoke(ctx)
+            except typer.Exit:
+                ctx.obj.end_explanation()
+                raise
             ctx.obj.end_explanation()
             # Not left to the interpreter's exit, where a broken pipe could no longer be handled.
             sys.stdout.flush()

@@ -122,11 +122,6 @@ def consume(
     if chosen.output not in ("table", "wide", "json", "jsonl"):
         raise typer.BadParameter("records are printed as lines or as JSON Lines.", param_hint="'--output'")
     source = source_of(ctx, topics, include, decode, partition)
-    several = include or "|".join(map(re.escape, source.topics))
-    words = ["--include", several] if include or len(source.topics) > 1 else ["--topic", *source.topics]
-    words += ["--from-beginning"] * from_beginning + (["--group", group] if group else [])
-    words += [] if max_messages is None else ["--max-messages", str(max_messages)]
-    chosen.explain_as("kafka-console-consumer.sh", *words, config_option="--consumer.config")
     _check_start(from_beginning, from_end, offset, source)
     of_group = GroupOptions(
         group,
@@ -153,6 +148,14 @@ def consume(
     only_one({"--decode": decode, "--schema-registry": schema_registry})
     decoding = decoding_of(ctx, schema_registry, key_format, value_format, on_undecodable)
     shape = shape_of(line_options, json or chosen.output in ("json", "jsonl"), format_, decode)
+    is_plain = line_options == LineOptions() and chosen.output == "table"
+    if is_plain and not (json or format_ or decode or schema_registry or offset or source.partitions):
+        several = include or "|".join(map(re.escape, source.topics))
+        words = ["--include", several] if include or len(source.topics) > 1 else ["--topic", *source.topics]
+        words += ["--from-beginning"] * from_beginning + (["--group", group] if group else [])
+        words += [] if max_messages is None else ["--max-messages", str(max_messages)]
+        words += ["--isolation-level", isolation.value] * (isolation is not options.Isolation.READ_UNCOMMITTED)
+        chosen.explain_as("kafka-console-consumer.sh", *words, config_option="--consumer.config")
     began = time.monotonic()
     if timeout is None and chosen.is_timeout_given:
         timeout = chosen.timeout

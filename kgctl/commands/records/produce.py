@@ -100,7 +100,10 @@ def produce(
     transaction = transaction_settings(
         transactional_id, transaction_records, transaction_seconds, transaction_timeout, acks, idempotence
     )
-    chosen.explain_as("kafka-console-producer.sh", "--topic", topic, config_option="--producer.config")
+    if encoding is None and partition is None and not (json or headers or null_marker or transactional_id):
+        keyed = key_separator is not None
+        words = ["--property", "parse.key=true", "--property", f"key.separator={key_separator}"] if keyed else []
+        chosen.explain_as("kafka-console-producer.sh", "--topic", topic, *words, config_option="--producer.config")
     connection = chosen.connection()
     delivery = producer_settings(compression, acks, idempotence, batch_size, linger_ms, connection, transaction)
     allow_own_modules([partitioner])

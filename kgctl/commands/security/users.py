@@ -139,11 +139,12 @@ def delete(
 ) -> None:
     """Delete SCRAM users. Connected clients stay connected."""
     _warn_of_own_account(ctx, users)
-    for user in users:
-        words = ("--alter", "--entity-type", "users", "--entity-name", user)
-        settings(ctx).explain_as("kafka-configs.sh", *words, "--delete-config", mechanism or ",".join(MECHANISMS))
     with settings(ctx).admin() as admin:
         rows = admin.plan_user_deletion(users, mechanism)
+        for row in rows:
+            if row.mechanism is not None:
+                words = ("--alter", "--entity-type", "users", "--entity-name", row.user)
+                settings(ctx).explain_as("kafka-configs.sh", *words, "--delete-config", row.mechanism)
         if execute:
             plan = rows
             rows = keep(

@@ -141,7 +141,7 @@ class Settings:
     ) -> None:
         """Print rows to stdout as --output and --color say.
 
-        `row`: their type, for rows whose columns are not known before. `errors`: what failed and has no row of its own, such as a broker that did not answer.
+        `row`: their type, for rows whose columns are known only at run time. `errors`: what failed and has no row of its own, such as a broker that did not answer.
         """
         from kgctl.render import show
 
@@ -184,12 +184,11 @@ class Settings:
             from kgctl.render import note
 
             note(sentence)
-            self._has_explained = True
 
     def end_explanation(self) -> None:
-        """For commands that have explained nothing."""
-        if not self._has_explained:
-            self.explain("kgctl knows no command of Kafka's tools for this.")
+        """For commands that have named no command of Kafka's tools."""
+        if not (self._has_explained or self.watch):
+            self.explain("kgctl cannot name a command of Kafka's tools for this.")
 
     def explain_as(self, tool: str, *arguments: str, config_option: str = "--command-config") -> None:
         """With --explain, the command of Kafka's own tools that does the same: `tool` with these arguments.
@@ -205,6 +204,7 @@ class Settings:
         target = self.target()
         cluster = ["--bootstrap-server", target.text(BOOTSTRAP) or ""]
         cluster += [config_option, str(target.java_file)] if target.java_file else []
+        self._has_explained = True
         self.explain(f"Kafka's tool: {shlex.join([tool, *cluster, *arguments])}")
 
     def connection_advice(self) -> str:

@@ -45,8 +45,12 @@ def test_explain_names_the_command_of_kafkas_tools(kgctl: Kgctl, line: str, expe
     assert "Kafka's tool" not in plain.stderr
 
 
-def test_explain_says_where_kafka_has_no_tool() -> None:
-    assert Kgctl()("pipeline", "list", "--explain").stderr == "kgctl knows no command of Kafka's tools for this.\n"
+def test_explain_says_if_it_can_name_no_command() -> None:
+    for command in ("pipeline list", "context list", "store info /nowhere"):
+        shown = Kgctl()("--explain", *command.split()).stderr
+        assert shown.endswith("kgctl cannot name a command of Kafka's tools for this.\n") is (command[0] != "s"), (
+            command
+        )
 
 
 def events(path: Path) -> list[dict[str, Any]]:

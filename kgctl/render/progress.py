@@ -64,7 +64,8 @@ class ProgressLine:
             self._rewrite(f"{event.job:<11} ...")
             return
         self.close()
-        self._shown[event.job] = self._clock()
+        if event.kind == "job":
+            self._shown[event.job] = self._clock()
         sys.stderr.write(printable(_line(event)) + "\n")
 
     def close(self) -> None:

@@ -169,7 +169,9 @@ class Archiving:
             self.stop.wait(self.settings.trigger_s)
         self.emit(Progress("done", job=JOB, records=self._records))
         if self._lost_groups is not None:
-            raise GroupsNotArchived(f"the committed offsets of groups are not archived: {self._lost_groups}")
+            raise GroupsNotArchived(
+                f"the records are archived, but not the committed offsets of groups: {self._lost_groups}; run again to add them"
+            )
 
     def _step(self) -> bool:
         """Read and commit what there is, up to the limit. True if there is more to read."""
@@ -233,10 +235,8 @@ class Archiving:
         try:
             self._groups = self._cluster.groups([topic.name for topic in topics])
         except KgctlError as error:
-            if self.settings.follow:
-                self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
-            else:
-                self._lost_groups = error
+            self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
+            self._lost_groups = None if self.settings.follow else error
 
     def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs, read: Read | None) -> int:
         """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""

@@ -65,7 +65,8 @@ def read_positions(
         if one is not None and one.error is not None:
             if one.error.name == UNSTABLE:
                 raise Precondition(
-                    f"replay {settings.id} has an open transaction: it is still running, or was killed; finish it first"
+                    f"the last transaction of replay {settings.id} has not ended: wait if the replay is still running, or run it "
+                    "again to finish it"
                 )
             raise from_row(one.error)
         if one is None or one.offset is None:

@@ -60,8 +60,8 @@ def retention(facts: DataFrame, ends: DataFrame, before: DataFrame, now_ms: int)
                 span_ms >= _MINUTE_MS,
                 (f.col("log_end") - f.greatest("_day_ago", "log_start")) * f.lit(float(DAY_MS)) / span_ms,
             ),
-            # A log that starts earlier than before belongs to a new topic of this name, or to a Kafka that was killed soon
-            # after records were deleted.
+            # A log that starts earlier than before belongs to a new topic of this name, or the broker was killed before it had
+            # saved the new start.
             "log_start_moved": f.when(
                 f.col("log_start") >= f.col("_before.start"), f.col("log_start") - f.col("_before.start")
             ),

@@ -51,6 +51,6 @@ def test_a_run_that_may_not_read_the_offsets_of_groups_archives_the_records_and_
             failure = run.ends()
     assert failure is not None
     assert exit_code_of(failure) == 4
-    assert "the committed offsets of groups are not archived: " in str(failure)
+    assert "the records are archived, but not the committed offsets of groups: " in str(failure)
     assert (verify(tmp_path).records, verify(tmp_path).findings) == (3, ())
     assert read_groups(tmp_path) is None

@@ -239,9 +239,7 @@ def test_positions_that_a_transaction_may_still_change_are_not_taken(cluster: Cl
     moved = confluent_kafka.TopicPartition(*key, position.offset, position.metadata)
     producer.send_offsets_to_transaction([moved], consumer.consumer_group_metadata(), 30)
     refused = run(kgctl, "restore-groups", tmp_path, code=6)
-    assert (
-        f"Error: replay {name} has an open transaction: it is still running, or was killed; finish it first" in refused
-    )
+    assert f"Error: the last transaction of replay {name} has not ended: wait if the replay is still running" in refused
     producer.abort_transaction(30)
     consumer.close()
     run(kgctl, "restore-groups", tmp_path)

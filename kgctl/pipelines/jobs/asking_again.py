@@ -50,7 +50,7 @@ def patiently(
             elif not isinstance(answer, BrokerError):
                 raise answer
         now = time.monotonic()
-        # An outage of another kind begins anew: an election follows the silence of a broker.
+        # Another kind of outage has its own time: an election follows the silence of a broker.
         since = {one: since.get(one, now) for one in map(_outage, failed.items())}
         late = {
             key: error for key, error in failed.items() if now - since[_outage((key, error))] >= _limit(error, patience)

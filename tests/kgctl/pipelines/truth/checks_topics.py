@@ -241,7 +241,9 @@ def check_retention(world: World) -> None:
             log = world.stored.logs[place]
             starts = world.traffic.topics.starts if place == (SENSORS, 0) else [0]
             if at == max(measured) and place[0] != OFFSETS_TOPIC:
-                assert (row["log_start"], row["log_end"]) == (starts[-1], log.end), row
+                # Kafka forgets a deletion of records of the last minute when it is killed.
+                assert row["log_start"] == starts[-1] or world.kind == "kafka", row
+                assert row["log_end"] == log.end, row
                 # kgctl's broker stores its own topics as rows, and makes batches of them for each Fetch.
                 assert row["bytes"] == log.size or (world.kind == "kgctl" and place[0].startswith("__")), row
             assert row["log_start"] in starts
@@ -274,7 +276,6 @@ def retention_of(log: Log, row: Row, configs: Configs, before: Row | None) -> Ro
         if configs.retention_bytes is not None and grown > 0 and min(limits) == configs.retention_bytes:
             limit_ms = at_ms + max(0, configs.retention_bytes - size) / grown * DAY_MS
             limit_ms = None if limit_ms - at_ms >= HUNDRED_YEARS_MS else limit_ms
-    # Kafka forgets a deletion of records of the last minute when it is killed.
     moved = None if before is None or start < before["log_start"] else start - before["log_start"]
     days = None if before is None else (at_ms - (ms(before["at"]) or 0)) / DAY_MS
 

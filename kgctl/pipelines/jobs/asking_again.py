@@ -70,6 +70,8 @@ def _answers(
     try:
         return ask(pending)
     except KgctlError as error:
+        if not _may_pass(error):
+            raise
         return dict.fromkeys(pending, error)
 
 

@@ -85,4 +85,10 @@ def test_partitions_are_left_out_at_once_only_for_what_a_broker_says_of_them(clo
         assert ask(Asked(clock, BrokerError(code, "t-1")), "p0", "p1") == {"p0": 7}
     with pytest.raises(NotKafka):
         ask(Asked(clock, NotKafka("node 2")), "p0", "p1")
+
+    def refuse(_: Mapping[str, None]) -> dict[str, Answer]:
+        raise BrokerError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "cluster")
+
+    with pytest.raises(BrokerError):
+        patiently(refuse, {"p0": None}, PATIENCE)
     assert clock.now == 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.cores.patterns import InvalidPattern, Pattern
 from broker.cores.telemetry import DEFAULT_INTERVAL_MS, Client, Subscription, Telemetry
+from broker.protocol import uuids
 from broker.server.own_config_kinds import CLIENT_METRICS
 from broker.server.own_configs import listed
 
@@ -24,7 +25,7 @@ class SubscribedTelemetry:
 
     def __init__(self, max_bytes: int, configs: OwnConfigs) -> None:
         self._configs = configs
-        self._core = Telemetry(max_bytes, lambda: os.urandom(16))
+        self._core = Telemetry(max_bytes, lambda: uuids.chosen(os.urandom))
         self._changes = -1
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from broker.protocol import uuids
 from broker.storage.errors import OutOfDescriptors, ReplacedError, StorageError
 from broker.storage.failure import Failure
 from broker.storage.file_ops import FileOps, HeldDirectory
@@ -152,7 +153,7 @@ class Log:
 
     def _initialise(self) -> None:
         self._files.make_directory(self._shared.root)
-        self._store.set_meta("cluster_id", _new_cluster_id())
+        self._store.set_meta("cluster_id", uuids.spelled(uuids.chosen(os.urandom)))
         self._store.set_meta("next_producer_id", "0")
 
     def _open_row_topics(self, settings: LogSettings) -> None:
@@ -378,10 +379,3 @@ class Log:
                     partition.checkpoint(complete=True)
         self.flush()
         self._flush.sync_ends()
-
-
-def _new_cluster_id() -> str:
-    """A random UUID in base64url without padding, as Kafka prints it."""
-    import base64
-
-    return base64.urlsafe_b64encode(os.urandom(16)).rstrip(b"=").decode()

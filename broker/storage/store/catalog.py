@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from broker.light_dataclasses import dataclass, field
+from broker.protocol import uuids
 from broker.storage.store.database import Store
 from broker.storage.store.values import as_bytes, as_int, as_text
 
@@ -88,7 +89,7 @@ class Catalog:
     ) -> Topic:
         if name in self.topics:
             raise ValueError(f"topic {name} exists")
-        topic = Topic(name, topic_id or _new_topic_id(), partition_count, dict(configs), internal)
+        topic = Topic(name, topic_id or uuids.chosen(os.urandom), partition_count, dict(configs), internal)
         self._store.execute(
             "INSERT INTO topics VALUES (?, ?, ?, ?)", (topic.topic_id, name, partition_count, int(internal))
         )
@@ -143,13 +144,3 @@ def _apply(configs: dict[str, str], changes: Mapping[str, str | None]) -> None:
             configs.pop(name, None)
         else:
             configs[name] = value
-
-
-def _new_topic_id() -> bytes:
-    """A random UUID (version 4). Like Kafka, skip ids that print with a leading dash."""
-    while True:
-        raw = bytearray(os.urandom(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        if raw[0] >> 2 != 62:  # base64url of 62 is "-"
-            return bytes(raw)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from broker.protocol import uuids
 from broker.protocol.errors import ErrorCode
 from broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from broker.protocol.uuids import spelled
 from kgctl.client.consumer.group.consumer_protocol.heartbeat_contents import HeartbeatContents, TopicIds
 from kgctl.client.consumer.group.generation import Generation, MemberState
 from kgctl.client.consumer.group.link import MOVED, CoordinatorLink
@@ -48,7 +48,7 @@ class EpochMembership(Standing):
         # The broker keeps the session timeout; its answers have the interval between heartbeats.
         self.heartbeat.session_timeout_ms = _FOREVER_MS
         self._contents = HeartbeatContents(settings, subscription)
-        self._member_id = spelled(random.randbytes(16))  # KIP-1082: the member chooses its id
+        self._member_id = uuids.spelled(uuids.chosen(random.randbytes))  # KIP-1082: the member chooses its id
         self.incarnation = 0
         self.target: TopicIds | None = None
         self.owned: TopicIds = {}

@@ -13,11 +13,19 @@ from tests.harness.reference_kafka import ReferenceKafka
 CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
+    # Records stay, whatever their times: no broker looks for old ones while tests run.
+    "log.retention.check.interval.ms": "10000000",
     # Kafka looks for transactions that are over their time this often, by default every ten seconds.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
 # After a kill, a broker is fenced until its session with the controller ends, by default for nine seconds.
-KAFKA_ONLY = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "300", "group.share.enable": "true"}
+KAFKA_ONLY = {
+    "broker.session.timeout.ms": "1500",
+    "broker.heartbeat.interval.ms": "300",
+    "group.share.enable": "true",
+    # Kafka looks for old records once before the first interval, by default after half a minute.
+    "log.initial.task.delay.ms": "10000000",
+}
 _numbers = itertools.count(1)
 
 

@@ -86,14 +86,18 @@ def cluster() -> Iterator[Cluster]:
             append(admin, "switched", 0, switched.batch([None] * 3 + [b""], b"v", now_ms))
             append(admin, "deleted", 0, build_batch([Record(0, now_ms, b"k", b"v")]))
         assert kgctl("configs", "set", "topic", "switched", "cleanup.policy=compact", "--execute").exit_code == 0
-        write_transactions(broker.bootstrap_servers)
+        # A producer that is collected would abort its transaction.
+        producer = write_transactions(broker.bootstrap_servers)
         for offset in range(3):
             kgctl.commit("readers", "accounts", p1=offset)
         yield Cluster(kgctl, accounts, switched)
+        # It would try to connect to the stopped broker for as long as it lives.
+        del producer
 
 
-def write_transactions(bootstrap: str) -> None:
-    """Five committed records, seven aborted ones, two committed ones, and the first of an open transaction."""
+def write_transactions(bootstrap: str) -> Producer:
+    """Five committed records, seven aborted ones, two committed ones, and the first of an open transaction. Returns the
+    producer that holds it open."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "mover"})
     producer.init_transactions(20)
     for count, end in (
@@ -109,11 +113,7 @@ def write_transactions(bootstrap: str) -> None:
     producer.begin_transaction()
     producer.produce("moves", b"open", b"0", partition=0)
     producer.flush(20)
-    OPEN.append(producer)
-
-
-# A producer that is collected would abort its transaction.
-OPEN: list[Producer] = []
+    return producer
 
 
 @pytest.fixture(scope="module")

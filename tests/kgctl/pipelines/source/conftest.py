@@ -10,8 +10,8 @@ from tests.kgctl.pipelines.source.topics import Topics
 
 @pytest.fixture(scope="session")
 def topics() -> Iterator[Topics]:
-    """On our own broker."""
-    with LocalBroker() as kafka:
+    """On our own broker, which keeps records of any age."""
+    with LocalBroker({"log.retention.ms": -1}) as kafka:
         yield Topics(kafka.bootstrap_servers)
 
 

@@ -27,12 +27,10 @@ Row = dict[str, Any]
 STEP_MS = 500
 CONFIG = {
     **clusters.CONFIG,
-    "log.retention.check.interval.ms": "10000000",
     "transaction.max.timeout.ms": str(LONG_MS),
 }
 KAFKA_ONLY = {
     **clusters.KAFKA_ONLY,
-    "log.initial.task.delay.ms": "10000000",
     "transaction.partition.verification.enable": "false",
 }
 # The pipelines publish positions here while they run.

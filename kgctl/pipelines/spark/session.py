@@ -180,6 +180,8 @@ def spark_conf(settings: RunSettings, *, app_name: str, jars: Sequence[str], scr
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        # For messages of Spark, each function of columns would ask the JVM twice where it was called: a second per query.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_PATIENT_CONF,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),

@@ -11,12 +11,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import google_crc32c
 
 from kgctl.pipelines.spark.cache import cache_dir
+from kgctl.pipelines.spark.fast_start import attempts
 from kgctl.pipelines.spark.fast_start.cache import writable_cache_dir
 from kgctl.pipelines.spark.installation import pyspark_dir, pyspark_version
 from kgctl.pipelines.spark.java import Java
@@ -27,7 +27,6 @@ _FIRST_AOT_VERSION = 25
 _MAX_ARCHIVES = 3
 _READ_BYTES = 4 * 2**20
 _FORMAT = "1"
-_RETRY_AFTER_S = 86400.0
 
 
 def find(java: Java) -> Path | None:
@@ -58,18 +57,25 @@ def drop(archive: Path) -> None:
 def make_in_background(java: Java) -> bool:
     """Start a low-priority process that makes the archive in half a minute; False if none is needed or possible."""
     cache = writable_cache_dir()
-    if cache is None or _is_off() or find(java) is not None or not _claim(_claim_file(cache, java)):
+    if cache is None or _is_off() or find(java) is not None:
         return False
-    _BACKGROUND.append(
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "kgctl.pipelines.spark.fast_start.training"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=cache,
-            start_new_session=True,
+    lock = attempts.begin(_claim_file(cache, java))
+    if lock is None:
+        return False
+    try:
+        _BACKGROUND.append(
+            subprocess.Popen(
+                [sys.executable, "-P", "-m", "kgctl.pipelines.spark.fast_start.training"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=cache,
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
         )
-    )
+    finally:
+        os.close(lock)
     return True
 
 
@@ -83,14 +89,14 @@ def making_flag(java: Java, raw: Path) -> str:
 
 
 def keep(raw: Path, cache: Path, java: Java) -> Path | None:
-    """Move a written archive to its final name. None if the JVM wrote none; then no process tries again for a day."""
+    """Move a written archive to its final name. None if the JVM wrote none; then no process tries for a day."""
     claim = _claim_file(cache, java)
     if not raw.exists() or not raw.stat().st_size:
-        claim.touch()
+        attempts.give_up(claim)
         return None
     archive = cache / f"classes-{_key(java)}-{_name_suffix(raw)}"
     os.replace(raw, archive)
-    claim.unlink(missing_ok=True)
+    attempts.succeed(claim)
     for other in set(_archives(cache, java)) - {archive}:
         drop(other)
     every = sorted(cache.glob("classes-*.archive"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
@@ -99,20 +105,8 @@ def keep(raw: Path, cache: Path, java: Java) -> Path | None:
     return archive
 
 
-def _claim(claim: Path) -> bool:
-    """False if another process is making the archive, or failed to less than a day ago."""
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - claim.stat().st_mtime > _RETRY_AFTER_S:
-                claim.unlink()
-        claim.touch(exist_ok=False)
-    except OSError:
-        return False
-    return True
-
-
 def _claim_file(cache: Path, java: Java) -> Path:
-    return cache / f"classes-{_key(java)}.claim"
+    return attempts.claim_file(cache, _key(java))
 
 
 def _archives(cache: Path, java: Java) -> list[Path]:

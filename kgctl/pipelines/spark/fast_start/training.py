@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark.fast_start import VARIABLE
+from kgctl.pipelines.spark.fast_start import VARIABLE, attempts
 from kgctl.pipelines.spark.fast_start.cache import writable_cache_dir
 from kgctl.pipelines.spark.fast_start.class_archive import SWITCH, keep, making_flag
 from kgctl.pipelines.spark.java import find_java
@@ -30,9 +30,10 @@ def make() -> Path | None:
     cache = writable_cache_dir()
     if cache is None:
         return None
+    attempts.remove_leftovers(cache)
     java = find_java()
     os.environ |= {SWITCH: "off", VARIABLE: "1"}
-    with tempfile.TemporaryDirectory(prefix=".training-", dir=cache, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=attempts.FOLDER_PREFIX, dir=cache, ignore_cleanup_errors=True) as folder:
         raw = Path(folder) / "classes"
         settings = RunSettings(
             jobs=(),

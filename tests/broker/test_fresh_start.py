@@ -70,7 +70,7 @@ NOT_NEEDED = [
     "prometheus_client",
 ]
 # Those of the broker itself.
-MODULES = 190
+MODULES = 191
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def source(guarantee: str, bootstrap: str) -> str:
 
 
 class Running:
-    """One process of a program. What it prints is appended to `output`.
+    """One process of a program. What it prints is appended to `output`, whose last line is dropped if a kill cut it.
 
     `options` come before those of its consumer; `death` are the last arguments of `tests.harness.dying_program`.
     """
@@ -44,6 +44,7 @@ class Running:
         self._program = output.with_suffix(".py")
         self._program.write_text(source(guarantee, bootstrap))
         self._output, self._errors = output, output.with_suffix(".stderr")
+        _drop_unfinished_line(output)
         with output.open("ab") as stdout, self._errors.open("ab") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", RUNNER, json.dumps(options), str(self._program), *death],
@@ -74,3 +75,9 @@ class Running:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def _drop_unfinished_line(output: Path) -> None:
+    if output.exists():
+        with output.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)

@@ -7,6 +7,7 @@ from confluent_kafka import KafkaException
 
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, opened
+from tests.harness.running import until
 
 
 def made(kgctl: Kgctl, partitions: int = 1) -> str:
@@ -15,10 +16,17 @@ def made(kgctl: Kgctl, partitions: int = 1) -> str:
     return topic
 
 
+def committed(kgctl: Kgctl, topic: str) -> str:
+    """The transactional id of a transaction whose markers are written, which may be later than the answer to its commit."""
+    with opened(kgctl, topic) as (name, producer):
+        producer.commit_transaction(30)
+    until(lambda: kgctl.rows("transactions", "describe", name)[0]["state"] == "CompleteCommit")
+    return name
+
+
 def test_a_listing_has_age_and_partitions_of_open_transactions(kgctl: Kgctl) -> None:
     topic = made(kgctl)
-    with opened(kgctl, topic) as (done, producer):
-        producer.commit_transaction(30)
+    done = committed(kgctl, topic)
     with opened(kgctl, topic) as (name, _):
         rows = {row["transactional_id"]: row for row in kgctl.rows("transactions", "list")}
         assert list(rows) == sorted(rows)
@@ -69,8 +77,7 @@ def test_a_description_names_the_partitions_and_who_waits_there(kgctl: Kgctl) ->
 
 def test_an_idle_transaction_holds_nobody(kgctl: Kgctl) -> None:
     topic = made(kgctl)
-    with opened(kgctl, topic) as (name, producer):
-        producer.commit_transaction(30)
+    name = committed(kgctl, topic)
     shown = kgctl("transactions", "describe", name)
     assert (shown.exit_code, shown.stderr) == (0, "")
     assert kgctl.rows("transactions", "describe", name, "--partitions") == []

@@ -8,6 +8,9 @@ from broker.light_named_tuples import NamedTuple
 from kgctl.client.consumer.reset_strategy import ResetStrategy
 from kgctl.client.net.errors import KgctlError
 
+# How long a broker must send no records before the log counts as empty from the position on.
+CERTAIN_AFTER_MS = 1000
+
 
 class FetchPosition(NamedTuple):
     """The next offset to read, the leader epoch of the record before it, and the leader that the position is valid for."""
@@ -37,6 +40,7 @@ class PartitionState:
         "limit",
         "log_start_offset",
         "nothing_at",
+        "nothing_since",
         "paused",
         "pending_assigned_call",
         "pending_revocation",
@@ -63,7 +67,8 @@ class PartitionState:
         self.log_start_offset: int | None = None
         self.end_offset_requested = False
         self.limit: int | None = None  # nothing is fetched from this offset on
-        self.nothing_at: int | None = None  # a broker had no records from this offset on
+        self.nothing_at: int | None = None  # no records are left from this offset on
+        self.nothing_since: tuple[int, int] | None = None  # the offset of empty answers, and the time of the first, ms
         self.preferred_replica: int | None = None
         self.preferred_replica_until_ms = 0
 
@@ -190,6 +195,13 @@ class PartitionState:
             return False
         end = self.end_offset(committed_only=committed_only)
         return position.offset >= limit or (self.nothing_at == position.offset and end is not None and end >= limit)
+
+    def saw_nothing(self, offset: int, now_ms: int) -> None:
+        """A broker had no records from this offset on. One such answer proves nothing: tiered storage may be slow."""
+        if self.nothing_since is None or self.nothing_since[0] != offset:
+            self.nothing_since = offset, now_ms
+        elif now_ms - self.nothing_since[1] >= CERTAIN_AFTER_MS:
+            self.nothing_at = offset
 
     def lag(self, *, committed_only: bool) -> int | None:
         end = self.end_offset(committed_only=committed_only)

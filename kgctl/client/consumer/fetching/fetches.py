@@ -13,7 +13,7 @@ from kgctl.client.consumer.fetching.buffer import FetchBuffer
 from kgctl.client.consumer.fetching.completed_fetch import CompletedFetch
 from kgctl.client.consumer.fetching.failures import FetchFailures
 from kgctl.client.consumer.fetching.options import FetchOptions
-from kgctl.client.consumer.fetching.session import Asked, FetchSession, Wanted
+from kgctl.client.consumer.fetching.session import Asked, FetchSession, Rows, Wanted
 from kgctl.client.consumer.partition_state import PartitionState
 from kgctl.client.consumer.subscription import SubscriptionState
 from kgctl.client.net.errors import KgctlError
@@ -346,10 +346,10 @@ class Fetches:
             else:
                 self._take(one, state, row, wanted.offset, now_ms)
         self._failures.note_leaders(rows, response)
-        if not any(row.records or row.error_code for _, row in rows):
+        if _says_nothing_is_left(response, rows):
             for one, wanted in asked.session.items():
                 if (state := self._subscription.find(one)) is not None:
-                    state.nothing_at = wanted.offset
+                    state.saw_nothing(wanted.offset, now_ms)
 
     def _take(
         self, one: TopicPartition, state: PartitionState, row: FetchResponse.Partition, offset: int, now_ms: int
@@ -374,3 +374,10 @@ class Fetches:
     def _wake_by(self, at_ms: int | None) -> None:
         if at_ms is not None and (self._wake_at is None or at_ms < self._wake_at):
             self._wake_at = at_ms
+
+
+def _says_nothing_is_left(response: FetchResponse, rows: Rows) -> bool:
+    """A broker that throttles leaves out all records (KIP-219), and a leader those that a follower is to send (KIP-392)."""
+    if response.throttle_time_ms > 0:
+        return False
+    return not any(row.records or row.error_code or row.preferred_read_replica >= 0 for _, row in rows)

@@ -9,7 +9,7 @@ from broker.protocol.messages.fetch import FetchRequest, FetchResponse
 from broker.protocol.messages.metadata import MetadataRequest
 from kgctl.client.consumer.errors import CorruptRecord, OffsetOutOfRange
 from kgctl.client.consumer.fetching.options import FetchOptions
-from kgctl.client.consumer.partition_state import FetchPosition
+from kgctl.client.consumer.partition_state import CERTAIN_AFTER_MS, FetchPosition
 from kgctl.client.consumer.reset_strategy import EARLIEST, NONE, ResetStrategy
 from kgctl.client.net.errors import AuthenticationFailed, BrokerError, KgctlError
 from tests.kgctl.client.consumer.fetching.records import ABORT, batch, marker, row
@@ -558,7 +558,33 @@ def test_a_log_whose_last_records_before_the_limit_were_compacted_has_reached_it
     one = Fetching(P0)
     one.state().limit = 9
     one.answer({P0: row(end=end, stable=stable)})
+    one.sleep(CERTAIN_AFTER_MS)
+    one.answer({})
     assert tuple(one.state().has_reached_limit(committed_only=flag) for flag in (False, True)) == reached
+
+
+@pytest.mark.parametrize("pause_ms", [CERTAIN_AFTER_MS - 1, CERTAIN_AFTER_MS])
+def test_a_log_counts_as_read_to_its_end_if_the_broker_sends_nothing_for_a_second(pause_ms: int) -> None:
+    one = Fetching(P0)
+    one.state().limit = 9
+    one.answer({P0: row(end=9)})
+    assert not one.state().has_reached_limit(committed_only=False)
+    one.sleep(pause_ms)
+    one.answer({})
+    assert one.state().has_reached_limit(committed_only=False) == (pause_ms == CERTAIN_AFTER_MS)
+
+
+@pytest.mark.parametrize("why", ["throttled", "a follower is to send them"])
+def test_answers_without_records_for_another_reason_do_not_end_a_log(why: str) -> None:
+    one = Fetching(P0)
+    one.state().limit = 9
+    one.answer({P0: row(end=9)})
+    one.sleep(CERTAIN_AFTER_MS)
+    if why == "throttled":
+        one.answer({}, throttle_time_ms=1)
+    else:
+        one.answer({P0: row(end=9, preferred=1)})
+    assert not one.state().has_reached_limit(committed_only=False)
 
 
 def test_a_partition_that_is_tried_again_has_a_cause_until_it_succeeds() -> None:

@@ -143,20 +143,25 @@ class Moves:
             group_id=group,
             producer_id=producer_id,
             producer_epoch=epoch,
-            topics=self.offsets(),
+            topics=self.offsets(group, member),
             **member,
         )
 
-    def offsets(self) -> list[dict[str, Any]]:
+    def offsets(self, group: str, member: dict[str, Any]) -> list[dict[str, Any]]:
         places = self.places(3)
         if self.rng.random() < 0.1:
             places.append((NO_TOPIC, 0))
         if self.rng.random() < 0.05:
             places.append((places[0][0], 7))
-        return [
+        topics = [
             {"name": topic, "partitions": [self._offset(p) for t, p in places if t == topic]}
             for topic in dict.fromkeys(t for t, _ in places)
         ]
+        if member["generation_id"] < 0 and self.walk.state.get(group, ["Dead"])[0] == "Dead":
+            # If all its metadata were too long, Kafka would create a group that only some requests see.
+            for partition in (partition for topic in topics for partition in topic["partitions"]):
+                partition["committed_metadata"] = "short"
+        return topics
 
     def _offset(self, partition: int) -> dict[str, Any]:
         return {

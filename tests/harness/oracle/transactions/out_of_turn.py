@@ -192,7 +192,7 @@ class OutOfTurn(Moves):
             group_id=group,
             generation_id_or_member_epoch=member["generation_id"],
             member_id=member["member_id"],
-            topics=self.offsets(),
+            topics=self.offsets(group, member),
         )
 
     def _fetch_offsets(self, producer: Producer) -> Step:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from broker.protocol.errors import ErrorCode
-from broker.protocol.messages.metadata import MetadataRequest
+from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kgctl.client.admin.offsets import EARLIEST, LATEST, found_offsets
 from kgctl.client.net.authorization import Asked
 from kgctl.client.net.cluster import Cluster
@@ -32,10 +32,11 @@ OUTAGE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Per partition the log start offset and the log end offset, or the last stable offset for committed readers."""
+    """Per partition: the log start offset; where a read ends, which is the last stable offset for committed readers; the log end."""
 
     first: Offsets
     last: Offsets
+    log_end: Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,21 @@ class LogEnds:
         wanted = list(partitions)
         # The ends first: if the start of a log moves meanwhile it is noticed, and if the log grows nothing is lost.
         last = self.at(dict.fromkeys(wanted, LATEST))
-        return Bounds(self.at(dict.fromkeys(wanted, EARLIEST)), last)
+        log_end = self.log_ends(wanted) if self._committed_only else last
+        return Bounds(self.at(dict.fromkeys(wanted, EARLIEST)), last, log_end)
+
+    def log_ends(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The high watermarks, which lie behind open transactions."""
+        wanted = dict.fromkeys(partitions, LATEST)
+        return self._ask(lambda: found_offsets(self._cluster, wanted)) if wanted else {}
+
+    def not_before(self, reached: Offsets, ends: Offsets) -> Offsets:
+        """The ends, but where one lies before `reached` because a transaction is open, `reached`: there is nothing to read yet."""
+        early = (
+            [one for one, offset in reached.items() if ends.get(one, offset) < offset] if self._committed_only else []
+        )
+        log_ends = self.log_ends(early)
+        return ends | {one: reached[one] for one in early if reached[one] <= log_ends[one]}
 
     def at(self, timestamps: Mapping[TopicPartition, int]) -> Offsets:
         """The first offset at or after a time in ms, -1 if there is none; or for EARLIEST and LATEST."""
@@ -149,10 +164,13 @@ def check_found(found: Found, selection: Selection) -> None:
 
 
 def within(offsets: Offsets, bounds: Bounds, *, fail_on_data_loss: bool) -> Offsets:
-    """The offsets, moved into the bounds of the logs; with `fail_on_data_loss` raise DataLoss instead of moving one."""
+    """The offsets, moved into the bounds of the logs; with `fail_on_data_loss` raise DataLoss instead of moving one.
+
+    Offsets behind an open transaction stay: committed readers will come there.
+    """
     found = {}
     for partition, offset in offsets.items():
-        first, last = bounds.first[partition], bounds.last[partition]
+        first, last = bounds.first[partition], bounds.log_end[partition]
         if fail_on_data_loss and offset < first:
             raise losses.deleted(partition, offset, first)
         if fail_on_data_loss and offset > last:
@@ -177,13 +195,12 @@ def _find(cluster: Cluster, selection: Selection) -> Steps[Found]:
 
 def _find_matching(cluster: Cluster, pattern: re.Pattern[str]) -> Steps[Found]:
     answer = yield from cluster.metadata(None)
-    partitions = [
-        TopicPartition(row.name, number)
-        for row in answer.topics
-        if row.name and not row.error_code and not row.is_internal and pattern.fullmatch(row.name)
-        for number in range(len(row.partitions))
-    ]
-    return Found(tuple(sorted(partitions)))
+    rows = [row for row in answer.topics if row.name and not row.is_internal and pattern.fullmatch(row.name)]
+    # A topic whose leaders are being elected is not gone.
+    for row in rows:
+        if row.error_code:
+            raise _topic_error(row)
+    return Found(tuple(sorted(TopicPartition(row.name or "", n) for row in rows for n in range(len(row.partitions)))))
 
 
 def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str, int]]:
@@ -193,13 +210,15 @@ def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str
         failed = next((r for r in answer.topics if r.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), None)
         if failed is None:
             break
-        error = BrokerError(
-            failed.error_code, f"topic {failed.name!r}", asked=Asked(MetadataRequest, topic=failed.name or "")
-        )
+        error = _topic_error(failed)
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))
     return {row.name or "": len(row.partitions) for row in answer.topics if not row.error_code}
+
+
+def _topic_error(row: MetadataResponse.Topic) -> BrokerError:
+    return BrokerError(row.error_code, f"topic {row.name!r}", asked=Asked(MetadataRequest, topic=row.name or ""))
 
 
 def _check_partitions(given: Iterable[TopicPartition], there: Iterable[TopicPartition], name: str) -> None:

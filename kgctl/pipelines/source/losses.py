@@ -1,4 +1,4 @@
-"""Errors for records that were gone before they were read."""
+"""Errors for records that are gone, or not there yet, when they are to be read."""
 
 from __future__ import annotations
 
@@ -40,4 +40,12 @@ def gone(partition: TopicPartition) -> DataLoss:
 def late(partition: TopicPartition, first: int) -> DataLoss:
     return DataLoss(
         f"{partition} is new, but its log already begins at {first}: records were deleted before they were read; {ADVICE}"
+    )
+
+
+def open_transaction(partition: TopicPartition, end: int, stable: int) -> KgctlError:
+    """No loss, but records that a committed reader cannot have yet."""
+    return KgctlError(
+        f"{partition}: the batch would end before {end}, but a transaction is open from offset {stable} on; try again when "
+        "it has ended, or set kafka.isolation.level=read_uncommitted"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from kgctl.client.config.configuration import options_of
 from kgctl.client.net.errors import KgctlError
 
 SELECTIONS = ("subscribe", "subscribePattern", "assign")
@@ -48,36 +49,27 @@ _BOTH = (BOOTSTRAP, CONTEXT, COMMAND_CONFIG, "kafka.client.id")
 
 # Accepted but without effect: the reader joins no group, and client and producer choose these settings themselves.
 _IGNORED_READ = ("groupIdPrefix", "kafka.group.id", COMPRESSION)
-_IGNORED_KAFKA = (
-    "acks",
-    "batch.size",
-    "buffer.memory",
-    "check.crcs",
-    "connections.max.idle.ms",
-    "delivery.timeout.ms",
-    "enable.idempotence",
-    "linger.ms",
-    "max.block.ms",
-    "max.in.flight.requests.per.connection",
-    "max.poll.interval.ms",
-    "max.poll.records",
-    "max.request.size",
-    "metadata.max.age.ms",
-    "receive.buffer.bytes",
-    "reconnect.backoff.max.ms",
-    "reconnect.backoff.ms",
-    "request.timeout.ms",
-    "retries",
-    "retry.backoff.ms",
-    "send.buffer.bytes",
-    "session.timeout.ms",
+# Options of Kafka's consumer and producer that kgctl's own clients do not declare.
+_ONLY_JAVA = (
+    "internal.auto.downgrade.txn.commit",
+    "internal.leave.group.on.close",
+    "internal.throw.on.fetch.stable.offset.unsupported",
+    "share.acknowledgement.mode",
 )
+# Of Kafka's admin client alone.
+_ONLY_ADMIN = {"bootstrap.controllers"}
+# Both for the source and the sink: programs set the same options for both.
+_OF_CLIENTS = tuple(sorted({*options_of("consumer"), *options_of("producer"), *_ONLY_JAVA} - _ONLY_ADMIN))
 # Spark passes the options of a query on to its sink.
 _OF_SPARK = ("checkpointLocation", "queryName")
 
 _BINARY = "keys and values are binary columns; convert them with DataFrame operations"
 _JAVA = "it names a Java class, and this source runs in Python"
+_PROVIDERS = (
+    "values are not resolved here; name a properties file with kgctl.commandConfig to keep secrets out of plans"
+)
 _REFUSED_READ = {
+    "kafka.config.providers": _PROVIDERS,
     "kafka.auto.offset.reset": "set startingOffsets instead; a query keeps track of its offsets itself",
     "kafka.enable.auto.commit": "a query keeps its offsets in its checkpoint and commits none",
     "kafka.key.deserializer": _BINARY,
@@ -85,6 +77,7 @@ _REFUSED_READ = {
     "kafka.interceptor.classes": _JAVA,
 }
 _REFUSED_WRITE = {
+    "kafka.config.providers": _PROVIDERS,
     "kafka.key.serializer": _BINARY,
     "kafka.value.serializer": _BINARY,
     "kafka.interceptor.classes": _JAVA,
@@ -111,7 +104,7 @@ def is_security(name: str) -> bool:
 
 
 def _known(given: Mapping[str, str], own: tuple[str, ...], refused: Mapping[str, str]) -> dict[str, str]:
-    names = (*own, *_BOTH, *_OF_SPARK, *(f"kafka.{name}" for name in _IGNORED_KAFKA))
+    names = (*own, *_BOTH, *_OF_SPARK, *(f"kafka.{name}" for name in _OF_CLIENTS))
     known = {name.lower(): name for name in names}
     for name in given:
         reason = refused.get(name.lower())

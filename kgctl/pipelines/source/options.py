@@ -39,6 +39,8 @@ from kgctl.pipelines.source.option_names import (
 SPARK_CLIENT_ID = "kgctl-spark"
 SPARK_FETCH = FetchOptions(max_wait_ms=500, max_bytes=16 << 20, max_partition_bytes=8 << 20)
 
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
+
 # As in Spark's source.
 MAX_TRIGGER_DELAY_S = 900.0
 _DURATION = re.compile(r"(\d+)\s*([a-z]*)")
@@ -244,7 +246,9 @@ def _fetch(options: Mapping[str, str]) -> FetchOptions:
     settings = {field: getattr(SPARK_FETCH, field) for field in FETCH.values()}
     for option, field_name in FETCH.items():
         if option in options:
-            settings[field_name] = min(_whole(options[option], option, least=0), 2**31 - 1)
+            # A reader that may fetch no bytes would never get a record.
+            least = 1 if field_name in ("max_bytes", "max_partition_bytes") else 0
+            settings[field_name] = min(_whole(options[option], option, least), _INT32_MAX)
     return FetchOptions(**settings, committed_only=level == "read_committed")
 
 
@@ -288,6 +292,8 @@ def _whole(text: str, name: str, least: int) -> int:
         value = least - 1
     if value < least:
         raise BadOption(f"{name} must be a whole number, {least} or more, not {text!r}")
+    if value > _INT64_MAX:
+        raise BadOption(f"{name} must be {_INT64_MAX} or less, not {text!r}")
     return value
 
 
@@ -299,4 +305,4 @@ def _flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 
 def _is_offset(value: object, least: int = 0) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _INT64_MAX

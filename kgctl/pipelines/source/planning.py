@@ -50,6 +50,12 @@ def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
     first = within(first, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
     last = within(last, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
     for partition in sorted(first):
+        stable = snapshot.bounds.last[partition]
+        if options.ending == LATEST:
+            # A start behind an open transaction: nothing to read yet.
+            last[partition] = max(last[partition], first[partition])
+        elif stable < last[partition] > first[partition]:
+            raise losses.open_transaction(partition, last[partition], stable)
         if first[partition] > last[partition]:
             raise BadOption(
                 f"{partition}: the batch would start at offset {first[partition]} and end before {last[partition]}; "
@@ -59,7 +65,9 @@ def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
 
 
 def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:
-    patience = Patience() if options.poll_timeout_s is None else Patience(outage=options.poll_timeout_s)
+    patience = Patience()
+    if (timeout := options.poll_timeout_s) is not None:
+        patience = Patience(outage=timeout, no_progress=min(timeout, patience.no_progress))
     return [
         ReadTask(
             options.connection,
@@ -88,8 +96,12 @@ def next_end(
 ) -> Offsets:
     """Where the next micro-batch ends: at the ends of the logs, or after `most` offsets in total.
 
-    With `fail_on_data_loss`, raises DataLoss if a log ends before the offset that the stream has reached.
+    With `fail_on_data_loss`, raises DataLoss if a partition is gone, or a log ends before the offset that the stream has
+    reached: now, because Spark repeats a batch that it has planned for ever, also when the partition is back.
     """
+    if fail_on_data_loss:
+        for partition in sorted(start.keys() - ends.keys()):
+            raise losses.gone(partition)
     ranges = _stream_ranges(start, ends, beginnings)
     for one in ranges:
         if fail_on_data_loss and one.end < one.start:

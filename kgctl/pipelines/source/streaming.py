@@ -72,9 +72,9 @@ class KgctlStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         self._latest = self._ends()
-        ends = self._latest if self._target is None else self._target
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         fail, reached = self._options.fail_on_data_loss, from_json(start or {})
+        ends = self._open().not_before(reached, self._latest if self._target is None else self._target)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         # A run up to a fixed end must reach it, even if fewer records than the minimum are left.
         can_wait = self._target is None and not isinstance(limit, ReadAllAvailable)
         if self._delay is not None and can_wait and not self._delay.is_over(reached, ends, time.monotonic()):

@@ -23,6 +23,11 @@ class Columns:
         position = self.positions.get(name)
         return [None] * batch.num_rows if position is None else batch.column(position).to_pylist()
 
+    def bytes_of(self, batch: pa.RecordBatch, name: str) -> Sequence[bytes | None]:
+        """A column of strings or bytes. Spark's strings may hold bytes that are not UTF-8, which its own sink passes on."""
+        position = self.positions.get(name)
+        return [None] * batch.num_rows if position is None else _as_binary(batch.column(position)).to_pylist()
+
 
 def records_of(
     batch: pa.RecordBatch, columns: Columns, topic: str | None, first_number: int
@@ -31,8 +36,8 @@ def records_of(
     names = [topic] * batch.num_rows if topic is not None else columns.of(batch, "topic")
     every = zip(
         names,
-        columns.of(batch, "key"),
-        columns.of(batch, "value"),
+        columns.bytes_of(batch, "key"),
+        columns.bytes_of(batch, "value"),
         columns.of(batch, "partition"),
         columns.of(batch, "headers"),
         strict=True,
@@ -46,14 +51,14 @@ def records_of(
             raise BadValue(f"topic {name!r}: {partition!r} is not a partition")
         yield (
             name,
-            OutgoingRecord(_bytes(value), _bytes(key), _headers(headers), partition, None, number),
+            OutgoingRecord(value, key, _headers(headers), partition, None, number),
         )
 
 
-def _bytes(value: object) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    return str(value).encode()
+def _as_binary(column: pa.Array) -> pa.Array:
+    if pa.types.is_large_string(column.type):
+        return column.cast(pa.large_binary())
+    return column.cast(pa.binary()) if pa.types.is_string(column.type) else column
 
 
 def _headers(headers: object) -> tuple[tuple[str, bytes | None], ...]:

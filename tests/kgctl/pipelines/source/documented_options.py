@@ -45,6 +45,7 @@ EXAMPLES = {
     "kafka.enable.auto.commit": "true",
     "kafka.key.deserializer": "org.apache.kafka.common.serialization.StringDeserializer",
     "kafka.value.deserializer": "org.apache.kafka.common.serialization.StringDeserializer",
+    "kafka.config.providers": "file",
     "kafka.interceptor.classes": "example.Interceptor",
     "kafka.key.serializer": "org.apache.kafka.common.serialization.StringSerializer",
     "kafka.value.serializer": "org.apache.kafka.common.serialization.StringSerializer",

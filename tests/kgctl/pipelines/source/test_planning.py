@@ -8,7 +8,8 @@ import pytest
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.losses import DataLoss
-from kgctl.pipelines.source.planning import next_end, plan_micro_batch
+from kgctl.pipelines.source.options import read_options
+from kgctl.pipelines.source.planning import next_end, plan_micro_batch, to_tasks
 from kgctl.pipelines.source.ranges import OffsetRange
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
@@ -54,4 +55,16 @@ def test_a_new_partition_whose_beginning_is_gone_is_data_loss() -> None:
 def test_a_partition_that_is_gone_is_data_loss() -> None:
     with pytest.raises(DataLoss, match="t-1 no longer exists"):
         plan_micro_batch({A: 1, B: 2}, {A: 5}, beginnings(), fail_on_data_loss=True)
+    with pytest.raises(DataLoss, match="t-1 no longer exists"):
+        next_end({A: 1, B: 2}, {A: 5}, beginnings(), None, fail_on_data_loss=True)
+    assert next_end({A: 1, B: 2}, {A: 5}, beginnings(), None, fail_on_data_loss=False) == {A: 5}
     assert plan_micro_batch({A: 1, B: 2}, {A: 5}, beginnings(), fail_on_data_loss=False) == [OffsetRange(A, 1, 5)]
+
+
+@pytest.mark.parametrize(("timeout_ms", "expected"), [(2000, (2.0, 2.0)), (30_000, (30.0, 10.0))])
+def test_no_wait_for_records_is_longer_than_the_timeout_of_a_poll(
+    timeout_ms: int, expected: tuple[float, float]
+) -> None:
+    given = {"kafka.bootstrap.servers": "a:1", "subscribe": "t", "kafkaConsumer.pollTimeoutMs": str(timeout_ms)}
+    (task,) = to_tasks([OffsetRange(A, 0, 1)], read_options(given))
+    assert (task.patience.outage, task.patience.no_progress) == expected

@@ -22,6 +22,7 @@ from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.ranges import OffsetRange
 from kgctl.pipelines.source.reading import Patience, ReadTask, read_range
 from kgctl.pipelines.source.tasks import read_task
+from tests.harness.commandline import Kgctl
 from tests.harness.ports import kept_address
 from tests.kgctl.pipelines.source.topics import Topics
 
@@ -69,6 +70,15 @@ def test_keys_headers_and_times_are_as_written(topics: Topics) -> None:
     assert first["timestamp"].timestamp() == 1_700_000_000.123
     assert first["headers"] == [{"key": "ä", "value": b"1"}, {"key": "n", "value": None}]
     assert (second["key"], second["value"], second["headers"]) == (None, b"", None)
+
+
+def test_a_broker_that_throttles_the_reader_loses_no_records(topics: Topics) -> None:
+    name, count = topics.make(), 320
+    topics.fill(name, [{"value": b"x" * 1000} for _ in range(count)], **{"batch.num.messages": 10})
+    quota = ("quotas", "set", "--client-id", "throttled", "consumer_byte_rate=30500", "--execute", "--no-journal")
+    assert (done := Kgctl(topics.bootstrap_servers)(*quota)).exit_code == 0, done.output
+    one = task(topics, name, 0, count, fetch=FetchOptions(max_wait_ms=50, max_partition_bytes=50_000))
+    assert offsets(replace(one, connection=replace(one.connection, client_id="throttled"))) == list(range(count))
 
 
 def test_log_append_time_is_marked(topics: Topics) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from broker.protocol.messages.init_producer_id import InitProducerIdResponse
 from broker.protocol.messages.produce import ProduceResponse
 from kgctl.pipelines.source.options import write_options
-from kgctl.pipelines.source.values import Columns
+from kgctl.pipelines.source.values import Columns, records_of
 from kgctl.pipelines.source.writing import write_rows
 from tests.harness.scripted_node import ScriptedNode, one_partition
 
@@ -31,3 +32,13 @@ def test_every_request_carries_the_kafka_client_id_of_the_options() -> None:
         assert write_rows(write_options(options), Columns({"value": 0}), [rows]) == 1
     assert {request.client_id for request in node.received} == {"nightly"}
     assert PRODUCE in {request.api_key for request in node.received}
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string()], ids=str)
+def test_strings_that_are_not_utf8_are_passed_on_as_bytes(text: pa.DataType) -> None:
+    binary = pa.large_binary() if text == pa.large_string() else pa.binary()
+    values = pa.array([b"\xff\xfe", "\u00e9".encode(), None], binary).view(text)
+    rows = pa.RecordBatch.from_arrays([values, values], ["key", "value"])
+    records = [record for _, record in records_of(rows, Columns({"key": 0, "value": 1}), "orders", 0)]
+    expected = [b"\xff\xfe", b"\xc3\xa9", None]
+    assert [(record.key, record.value) for record in records] == [(one, one) for one in expected]

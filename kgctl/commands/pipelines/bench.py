@@ -30,7 +30,8 @@ EPILOG = examples(
 def bench(
     ctx: typer.Context,
     records: Annotated[
-        str, typer.Option("--records", metavar="N[,...]", help="How many records, such as 100k, 1m or 10m.")
+        str,
+        typer.Option("--records", metavar="N[,...]", help="Number of records to generate, such as 100k, 1m or 10m."),
     ] = "1m",
     engines: Annotated[
         str,
@@ -40,14 +41,14 @@ def bench(
     ] = "",
     sources: Annotated[bool, typer.Option("--sources", help="Measure the sources instead of the engines.")] = False,
     rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=1, help="How often to measure; the medians are shown.")
+        int, typer.Option("--rounds", metavar="N", min=1, help="How often to measure; medians are shown.")
     ] = 2,
 ) -> None:
     """Compare Spark with DuckDB, Polars and plain Python.
 
     Each engine decodes and aggregates the same generated commit records in its own process. Engines take turns, and all
     must return the same result. Engines that are not installed are left out. With --sources, measure how fast a topic of a
-    local broker is counted, summed up and written to Parquet: through kgctl's source and, if its jars are installed, through Spark's
+    local broker is counted, summed up and written to Parquet through kgctl's source and, if its jars are installed, through Spark's
     own connector.
     """
     counts = [_count(text) for text in records.split(",")]

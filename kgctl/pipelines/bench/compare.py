@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgctl.client.net.errors import KgctlError
+from kgctl.pipelines.bench.children import BenchFailed, output_of, stopped_by_sigterm
 
 NEEDS = {"spark": "pyspark", "duckdb": "duckdb", "polars": "polars", "python": "pyarrow"}
-PYTHON = [sys.executable, "-P", "-m"]
-
-
-class BenchFailed(KgctlError):
-    """An engine failed, or its result differs from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +33,11 @@ class EngineRow:
 def compare(counts: Sequence[int], engines: Sequence[str], rounds: int, note: Callable[[str], None]) -> list[EngineRow]:
     """One row per number of records and engine. Raises BenchFailed, also if the results differ."""
     rows = []
-    with tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
+    with stopped_by_sigterm(), tempfile.TemporaryDirectory(prefix="kgctl-bench-") as folder:
         for count in counts:
             path = Path(folder) / f"{count}.parquet"
             note(f"generating {count:,} records")
-            _run("kgctl.pipelines.bench.records", str(path), str(count))
+            output_of("kgctl.pipelines.bench.records", str(path), str(count))
             rows += _rows(count, path, engines, rounds, note)
             path.unlink()
     return rows
@@ -56,7 +49,7 @@ def _rows(count: int, path: Path, engines: Sequence[str], rounds: int, note: Cal
     for number in range(rounds):
         for engine in engines:
             note(f"{count:,} records, round {number + 1} of {rounds}: {engine}")
-            result = json.loads(_run("kgctl.pipelines.bench.engines", engine, str(path)))
+            result = json.loads(output_of("kgctl.pipelines.bench.engines", engine, str(path)))
             answers[engine] = result.pop("found")
             measured[engine].append(result)
     if len({str(answer) for answer in answers.values()}) > 1:
@@ -77,11 +70,3 @@ def _row(count: int, engine: str, results: list[dict[str, float]]) -> EngineRow:
         cpu_s=round(median("cpu_s"), 1),
         largest_rss_mb=round(median("largest_rss_kib") / 1024),
     )
-
-
-def _run(module: str, *arguments: str) -> str:
-    done = subprocess.run([*PYTHON, module, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise BenchFailed(f"{module} {' '.join(arguments)}: {lines[-1] if lines else f'exit code {done.returncode}'}")
-    return done.stdout.decode()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.light_named_tuples import NamedTuple
+from kgctl.pipelines.bench.children import end_with_parent
 
 HOUR_MS = 3_600_000
 
@@ -162,4 +163,5 @@ def main(name: str, path: str) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     main(*sys.argv[1:])

@@ -17,6 +17,7 @@ from broker.protocol.offsets_topic import (
     encode_key,
     encode_value,
 )
+from kgctl.pipelines.bench.children import end_with_parent
 
 GROUPS, TOPICS, PARTITIONS = 100, 4, 30
 TOMBSTONES, GROUP_RECORDS = 0.005, 0.001
@@ -73,4 +74,5 @@ def _group_keys() -> list[bytes]:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     write_records(Path(sys.argv[1]), int(sys.argv[2]))

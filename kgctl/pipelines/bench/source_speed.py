@@ -21,6 +21,7 @@ from kgctl.client.producer.counting import CountingProducer
 from kgctl.client.producer.records import OutgoingRecord
 from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.contexts.connecting import connection_at
+from kgctl.pipelines.bench.children import end_with_parent
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.connector import FAST
 from kgctl.pipelines.source.option_names import COLUMNS
@@ -148,4 +149,5 @@ def main(bootstrap: str, records: str, rounds: str, jars: str) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     main(*sys.argv[1:])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kgctl.pipelines.bench.compare import PYTHON, BenchFailed
+from kgctl.pipelines.bench.children import output_of, stopped_by_sigterm
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +26,14 @@ def compare_sources(records: int, jars: Sequence[str], rounds: int, note: Callab
     """One row per source; without jars only kgctl's. Raises BenchFailed."""
     from broker.local import LocalBroker
 
-    with LocalBroker() as broker:
+    with stopped_by_sigterm(), LocalBroker() as broker:
         note(
             f"writing {records:,} records of about 100 bytes to a broker, then reading them {3 * (rounds + 1)} times with each source"
         )
         arguments = [broker.bootstrap_servers, str(records), str(rounds), ",".join(jars)]
-        done = subprocess.run(
-            [*PYTHON, "kgctl.pipelines.bench.source_speed", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise BenchFailed(f"cannot measure the sources: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        printed = output_of("kgctl.pipelines.bench.source_speed", *arguments)
     seconds_of: dict[tuple[str, str], list[float]] = {}
-    for query, source, seconds in json.loads(done.stdout):
+    for query, source, seconds in json.loads(printed):
         seconds_of.setdefault((query, source), []).append(seconds)
     return [_row(records, query, source, times) for (query, source), times in seconds_of.items()]
 

@@ -47,7 +47,7 @@ def run(run: RunContext, job: Job) -> int:
         try:
             batch, notes = f"anomalies-{end_ms}", {UNTIL: end_ms, BUCKET: bucket_ms}
             written += run.write(EXPECTED, rows, batch, notes).rows
-            found = anomalies.anomalies(rows, recent, before)
+            found = anomalies.anomalies(rows, recent, before, end_ms)
             written += run.write(ANOMALIES, found, batch, notes).rows
         finally:
             rows.unpersist()

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 from kgctl.client.net.errors import Precondition
-from kgctl.pipelines.catalog import Job, upstream
+from kgctl.pipelines.catalog import JOBS, Job, upstream
 from kgctl.pipelines.jobs.checkpoint_files import (
     OTHER_OUT,
     DamagedCheckpoint,
@@ -18,8 +18,10 @@ from kgctl.pipelines.jobs.checkpoint_files import (
     remove_stray_checksums,
     verify,
 )
+from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.durable import make_folder, write_durably
+from kgctl.pipelines.tables.errors import Damaged, Newer
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.replacing import replace_file
 
@@ -28,7 +30,7 @@ _MAX_MISSING = 100
 # In 2001. Less is a number that was cut off.
 _FIRST_MS = 10**12
 OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
-# The note of a batch that names the cluster, for jobs that read no tables and so have no checkpoint to check.
+# The note of a batch that names the cluster, for jobs that ask it and so may have no checkpoint to check.
 CLUSTER = "cluster_id"
 
 
@@ -69,6 +71,7 @@ def check(checkpoint: Path, job: Job, cluster_id: str, settings: RunSettings) ->
                 f"job {job.name}: {settings.table_dir(table.name)} has rows, but their checkpoint {checkpoint} is gone; "
                 "reading everything again would double them: give another --out, or remove the folder"
             )
+    _refuse_other_cluster(job, cluster_id, settings)
     return None
 
 
@@ -87,6 +90,34 @@ def check_inputs(job: Job, cluster_id: str, settings: RunSettings) -> None:
                 f"job {job.name}: {checkpoint / READ_UNTIL} is missing, so it is not known how far job {writer.name} has "
                 f"read: run job {writer.name} too, or give the --checkpoint that it used"
             )
+    _refuse_other_cluster(job, cluster_id, settings)
+
+
+def _refuse_other_cluster(job: Job, cluster_id: str, settings: RunSettings) -> None:
+    """Raises Precondition if any other table in the folder is known to come from another cluster."""
+    streams = [settings.checkpoint_dir / one.name for one in JOBS.values() if one.is_stream]
+    known = next((found for one in streams if (found := _cluster_of_checkpoint(one)) is not None), None)
+    if known is None:
+        tables = [table for one in JOBS.values() if not one.is_stream for table in one.writes]
+        known = next((found for one in tables if (found := _cluster_of_table(one, settings)) is not None), None)
+    if known not in (None, cluster_id):
+        raise _other_cluster(job, settings, str(known), cluster_id)
+
+
+def _cluster_of_checkpoint(checkpoint: Path) -> str | None:
+    """None if no run has claimed it, or if it is damaged; its own job reports that."""
+    try:
+        return str(json.loads((checkpoint / OWNER).read_text())["cluster_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _cluster_of_table(table: Table, settings: RunSettings) -> str | None:
+    try:
+        found = open_table(settings.table_dir(table.name)).state().notes.get(CLUSTER)
+    except (Damaged, Newer):
+        return None
+    return None if found is None else str(found)
 
 
 def _last_in_tables(checkpoint: Path, job: Job, name: str, settings: RunSettings) -> int | None:

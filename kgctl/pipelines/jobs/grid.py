@@ -19,6 +19,14 @@ def points(first_ms: int, last_point_ms: int | None, now_ms: int, step_ms: int, 
     return [*range(at, now_ms, step), now_ms]
 
 
+def end_of_points(last_point_ms: int | None, now_ms: int, step_ms: int, *, follow: bool) -> int:
+    """Up to when to compute points: now, or under --follow, which will continue, the last multiple of the step.
+
+    The first points under --follow include now, so that users need not wait for them.
+    """
+    return now_ms - now_ms % max(1, step_ms) if follow and last_point_ms is not None else now_ms
+
+
 def wide_enough(span_ms: int, step_ms: int, most: int = MAX_POINTS) -> int:
     """The step, or the shortest longer step in round numbers that gives at most `most` points in the span."""
     if span_ms // step_ms < most:

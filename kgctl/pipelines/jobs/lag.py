@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from kgctl.pipelines.catalog import Job
 from kgctl.pipelines.jobs.commits import user_commits
 from kgctl.pipelines.jobs.context import RunContext
-from kgctl.pipelines.jobs.grid import points
+from kgctl.pipelines.jobs.grid import end_of_points, points
 from kgctl.pipelines.jobs.lookups import (
     BEHIND_DDL,
     CLIENT_ID,
@@ -34,19 +34,22 @@ MAX_LOOKUPS = 50_000
 
 def run(run: RunContext, job: Job) -> int:
     """Rows written to f_lag. Each run continues after the last point of the one before."""
-    settings = run.settings
+    settings, step_ms = run.settings, round(run.settings.step_s * 1000)
     now_ms = run.inputs_complete_until(job) or time.time_ns() // 1_000_000
+    last_point, asked = _last_point(run, LAG), _last_point(run, LOG_ENDS)
+    until_ms = end_of_points(last_point, now_ms, step_ms, follow=settings.follow)
+    if last_point is not None and max(until_ms, asked or 0) <= last_point:
+        return 0
     commits = user_commits(run)
     first = commits.where("not tombstone").agg(f.min(f.unix_millis("commit_ts")).alias("first")).first()
     if first is None or first["first"] is None:
         return 0
-    last_point, asked = _last_point(run, LAG), _last_point(run, LOG_ENDS)
     written = 0
     if asked is not None and (last_point is None or asked > last_point):
         # An earlier run ended between its two tables.
         written = _write(run, job, commits, run.read(LOG_ENDS).where(_after(last_point)), last_point, asked)
         last_point = asked
-    at = points(int(first["first"]), last_point, now_ms, round(settings.step_s * 1000))
+    at = points(int(first["first"]), last_point, until_ms, step_ms)
     if not at:
         return written
     partitions = commits.select("topic", "part").distinct()

@@ -9,11 +9,13 @@ from kgctl.client.admin.transactions import list_transactions
 from kgctl.client.net.errors import Unsupported
 from kgctl.model.transactions import Hold, TransactionListings, TransactionRow
 from kgctl.pipelines.catalog import Job
+from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID
 from kgctl.pipelines.jobs.topic_facts import topics_of
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.topics import HOLDS, PRODUCERS, TRANSACTIONS
+from kgctl.pipelines.tables.manifest import Note
 from kgctl.pipelines.tables.newest import MEASURED
 from kgctl.pipelines.transforms import transactions
 
@@ -35,7 +37,7 @@ def run(run: RunContext, job: Job) -> int:
     batch = f"{job.name}-{now_ms}"
     known = {row.producer_id for row in listed.rows} if not listed.errors else None
     held = run.spark.createDataFrame([_held(one, known, now_ms) for one in holds.values()], _HOLDS_DDL)
-    notes = {MEASURED: now_ms}
+    notes: dict[str, Note] = {MEASURED: now_ms, CLUSTER: run.cluster_id}
     run.write(HOLDS, held.selectExpr("*", "timestamp_millis(at_ms) as at"), batch, notes)
     states = run.spark.createDataFrame([_state(row) for row in described if not row.error], transactions.STATES_DDL)
     rows = transactions.producers(run.read(TRANSACTIONS), states, now_ms)

@@ -10,12 +10,14 @@ from pyspark.sql import DataFrame
 from kgctl.client.admin.admin import Admin
 from kgctl.model.groups import GroupDescription
 from kgctl.pipelines.catalog import Job
+from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID
 from kgctl.pipelines.jobs.windows import UNTIL, computed_until
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.group_facts import MEMBER_SKEW, PARTITION_SKEW
 from kgctl.pipelines.schemas.groups import LAG
+from kgctl.pipelines.tables.manifest import Note
 from kgctl.pipelines.transforms import skew
 
 Assigned = tuple[str, str | None, str | None, str | None, str | None, str | None, bool, str | None, int | None]
@@ -30,7 +32,8 @@ def run(run: RunContext, job: Job) -> int:
         return 0
     assigned, known = _assigned(run, job)
     lag = skew.newest(run.read(LAG)).persist()
-    batch, notes = f"skew-{now_ms}", {UNTIL: now_ms}
+    batch = f"skew-{now_ms}"
+    notes: dict[str, Note] = {UNTIL: now_ms, CLUSTER: run.cluster_id}
     try:
         members = run.write(MEMBER_SKEW, skew.member_skew(assigned, lag, now_ms), batch, notes)
         partitions = run.write(PARTITION_SKEW, skew.partition_skew(assigned, lag, now_ms, known), batch, notes)

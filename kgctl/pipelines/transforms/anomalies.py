@@ -3,6 +3,7 @@
 An anomaly starts with the third bucket in a row whose score is ENTER or more beyond the range, on the same side. It ends with the
 third bucket in a row that is back: within LEAVE spreads of the range that was usual when it started, or of the present one if that
 is of weeks or days. So an incident does not become usual while it lasts; after a week it does, whatever the range.
+It also ends when there was no bucket for SILENT_MS: the group is deleted, or does nothing any more. Its event has no value.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from kgctl.pipelines.schemas.group_facts import ANOMALIES
-from kgctl.pipelines.transforms.expected import COMMIT_RATE, DAY, LAG, WEEK
+from kgctl.pipelines.transforms.expected import COMMIT_RATE, DAY, LAG, SILENT_MS, WEEK
 
 ENTER, LEAVE, BUCKETS = 4.0, 1.0, 3
 # Buckets without data between two that count as in a row, at most.
@@ -29,8 +30,8 @@ _STATE_DDL = (
 )
 
 
-def anomalies(expected: DataFrame, history: DataFrame, before: DataFrame) -> DataFrame:
-    """The rows of ANOMALIES that `expected` leads to. All arguments have the schemas of their tables.
+def anomalies(expected: DataFrame, history: DataFrame, before: DataFrame, until_ms: int) -> DataFrame:
+    """The rows of ANOMALIES that `expected`, the buckets up to `until_ms`, leads to. The tables have the schemas of their names.
 
     `history` has the rows of EXPECTED before those, at least since the open anomalies started. `before` has the earlier rows of
     ANOMALIES.
@@ -50,15 +51,22 @@ def anomalies(expected: DataFrame, history: DataFrame, before: DataFrame) -> Dat
         .groupBy(*_SERIES)
         .agg(f.sort_array(f.collect_list(f.struct(*_ROW, "is_new"))).alias("rows"))
     )
-    series = series.join(last, [*_SERIES], "left")
+    # Series without new buckets count only while an anomaly is open.
+    series = series.join(last, [*_SERIES], "full").where(f.col("rows").isNotNull() | (f.col("last.event") == STARTED))
+    series = series.join(history.groupBy(*_SERIES).agg(f.max("until").alias("seen")), [*_SERIES], "left")
     rows_since = f.filter("rows", lambda row: f.col("last").isNull() | (row["at"] >= f.col("last.at")))
-    state = f.aggregate(rows_since, _seed(f.col("last")), _next)
-    found = series.select(*_SERIES, f.explode(state["found"]).alias("found")).select(*_SERIES, "found.*")
+    rows_since = f.coalesce(rows_since, f.array().cast(series.schema["rows"].dataType))
+    seed = _seed(f.col("last"), f.greatest("last.at", "seen"))
+    end = f.timestamp_millis(f.lit(until_ms))
+    state = f.aggregate(rows_since, seed, _next, lambda state: _found_until(state, end))
+    found = series.select(*_SERIES, f.explode(state).alias("found"), f.col("last.worst").alias("known"))
+    found = found.select(*_SERIES, "found.*", "known")
     rows = _with_worst(found, expected.unionByName(history.select(*expected.columns)))
     return rows.withColumn("reason", _reason()).select(*ANOMALIES.column_names)
 
 
-def _seed(last: Column) -> Column:
+def _seed(last: Column, seen: Column) -> Column:
+    """`seen`: the end of the last bucket that is known."""
     is_open = f.coalesce(last["event"] == STARTED, f.lit(False))
     usual = f.struct(*(last[name].alias(name) for name in _RANGE))
     return f.struct(
@@ -69,16 +77,33 @@ def _seed(last: Column) -> Column:
         f.lit(0).alias("beyond"),
         f.lit(0).alias("back"),
         f.lit(None).cast("timestamp").alias("begin"),
-        f.lit(None).cast("timestamp").alias("until"),
+        seen.alias("until"),
         f.array().alias("found"),
     ).cast(_STATE_DDL)
 
 
 def _next(state: Column, row: Column) -> Column:
-    return f.when(state["is_open"], _while_open(state, row)).otherwise(_while_usual(state, row)).cast(_STATE_DDL)
+    stays_open = state["is_open"] & ~_is_silent(state, row["at"])
+    found = _found_until(state, row["at"])
+    return f.when(stays_open, _while_open(state, row)).otherwise(_while_usual(state, row, found)).cast(_STATE_DDL)
 
 
-def _while_usual(state: Column, row: Column) -> Column:
+def _is_silent(state: Column, at: Column) -> Column:
+    """Whether a bucket at this time would be the first one after a long silence."""
+    return f.coalesce(f.unix_millis(at) - f.unix_millis(state["until"]) >= SILENT_MS, f.lit(False))
+
+
+def _found_until(state: Column, at: Column) -> Column:
+    """What was found, if there is no further bucket before `at`: a long silence ends an open anomaly."""
+    end = f.timestamp_millis(f.unix_millis(state["until"]) + SILENT_MS)
+    event = _event(ENDED, end, f.lit(None), state["since"], state["until"], state["sign"], state["usual"])
+    return f.when(state["is_open"] & _is_silent(state, at), f.array_append(state["found"], event)).otherwise(
+        state["found"]
+    )
+
+
+def _while_usual(state: Column, row: Column, found: Column) -> Column:
+    """`found`: what was found before the row. An anomaly that a silence ended has no buckets beyond the range."""
     sign = f.signum(row["score"])
     is_beyond = f.coalesce(f.abs(row["score"]) >= ENTER, f.lit(False))
     follows = (state["beyond"] > 0) & (state["sign"] == sign) & _is_next(state, row)
@@ -87,9 +112,8 @@ def _while_usual(state: Column, row: Column) -> Column:
     # The range before the first of these buckets is the usual one.
     usual = f.when(is_beyond, f.when(follows, state["usual"]).otherwise(f.struct(*(row[name] for name in _RANGE))))
     starts = beyond >= BUCKETS
-    found = f.when(
-        starts & row["is_new"], f.array_append(state["found"], _event(STARTED, row, begin, f.lit(None), sign, usual))
-    )
+    event = _event(STARTED, row["until"], row["value"], begin, f.lit(None), sign, usual)
+    found = f.when(starts & row["is_new"], f.array_append(found, event)).otherwise(found)
     return f.struct(
         starts.alias("is_open"),
         f.when(starts, begin).alias("since"),
@@ -99,7 +123,7 @@ def _while_usual(state: Column, row: Column) -> Column:
         f.lit(0).alias("back"),
         f.when(~starts, begin).alias("begin"),
         row["until"].alias("until"),
-        found.otherwise(state["found"]).alias("found"),
+        found.alias("found"),
     )
 
 
@@ -114,9 +138,8 @@ def _while_open(state: Column, row: Column) -> Column:
     back = f.when(~is_back, 0).when(follows, state["back"] + 1).otherwise(1)
     begin = f.when(is_back, f.when(follows, state["begin"]).otherwise(row["at"]))
     ends = back >= BUCKETS
-    found = f.when(
-        ends & row["is_new"], f.array_append(state["found"], _event(ENDED, row, state["since"], begin, sign, usual))
-    )
+    event = _event(ENDED, row["until"], row["value"], state["since"], begin, sign, usual)
+    found = f.when(ends & row["is_new"], f.array_append(state["found"], event)).otherwise(state["found"])
     return f.struct(
         (~ends).alias("is_open"),
         f.when(~ends, state["since"]).alias("since"),
@@ -126,7 +149,7 @@ def _while_open(state: Column, row: Column) -> Column:
         f.when(ends, 0).otherwise(back).alias("back"),
         f.when(~ends, begin).alias("begin"),
         row["until"].alias("until"),
-        found.otherwise(state["found"]).alias("found"),
+        found.alias("found"),
     )
 
 
@@ -139,13 +162,13 @@ def _length(at: Column, until: Column) -> Column:
     return f.unix_millis(until) - f.unix_millis(at)
 
 
-def _event(event: str, row: Column, since: Column, ended: Column, sign: Column, usual: Column) -> Column:
+def _event(event: str, at: Column, value: Column, since: Column, ended: Column, sign: Column, usual: Column) -> Column:
     return f.struct(
         f.lit(event).alias("event"),
-        row["until"].alias("at"),
+        at.alias("at"),
         since.alias("since"),
         ended.alias("ended"),
-        row["value"].alias("value"),
+        value.alias("value"),
         sign.alias("sign"),
         usual.alias("usual"),
     ).cast(_FOUND_DDL)
@@ -153,12 +176,14 @@ def _event(event: str, row: Column, since: Column, ended: Column, sign: Column, 
 
 def _with_worst(found: DataFrame, expected: DataFrame) -> DataFrame:
     """With the value that is furthest beyond the range, from the start of the anomaly to its end or to the event."""
+    names = [name for name in found.columns if name not in ("usual", "sign", "known")]
     values = expected.select(*_SERIES, f.col("at").alias("_at"), f.col("value").alias("_value"))
-    while_open = (f.col("_at") >= f.col("since")) & (f.col("_at") < f.coalesce("ended", "at"))
-    names = [name for name in found.columns if name not in ("usual", "sign")]
-    rows = found.join(values, [*_SERIES]).where(while_open)
-    rows = rows.groupBy(*names, "usual", "sign").agg(f.max(f.col("_value") * f.col("sign")).alias("_worst"))
-    rows = rows.select(*names, "sign", "usual.*", (f.col("_worst") * f.col("sign")).alias("worst"))
+    values = found.select(*names, "sign").join(values, [*_SERIES])
+    values = values.where((f.col("_at") >= f.col("since")) & (f.col("_at") < f.coalesce("ended", "at")))
+    values = values.groupBy(*_SERIES, "at", "since").agg(f.max(f.col("_value") * f.col("sign")).alias("_worst"))
+    # The history may lack an anomaly that was open for long.
+    rows = found.join(values, [*_SERIES, "at", "since"], "left")
+    rows = rows.select(*names, "sign", "usual.*", f.coalesce(f.col("_worst") * f.col("sign"), "known").alias("worst"))
     limit = f.when(f.col("sign") > 0, f.col("high")).otherwise(f.col("low"))
     return rows.withColumn("score", (f.col("worst") - limit) / f.col("spread"))
 
@@ -181,7 +206,12 @@ def _reason() -> Column:
         _number("worst"),
         usual,
     )
-    return f.when(f.col("event") == STARTED, started).otherwise(ended)
+    hours = f"; nothing for {SILENT_MS // 3_600_000} hours, so the group is deleted or stands still"
+    silent = f.concat(
+        f.lit("over after "), _minutes("ended", "since"), f.lit(hours), f.lit("; worst: "), _number("worst")
+    )
+    silent = f.when(f.col("value").isNull(), f.concat(silent, usual))
+    return f.when(f.col("event") == STARTED, started).otherwise(f.coalesce(silent, ended))
 
 
 def _value(name: str) -> Column:

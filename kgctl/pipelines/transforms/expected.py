@@ -33,7 +33,7 @@ REACH_MS = WEEKS * 168 * HOUR_MS + HOUR_MS
 # Less than these is no unusual lag: records, and seconds of what is produced.
 LAG_FLOOR, LAG_FLOOR_S = 10.0, 10.0
 # A group without any sign of life for a day is not expected to do anything.
-_SILENT_MS = 24 * HOUR_MS
+SILENT_MS = 24 * HOUR_MS
 # Below this share of complete records, commits cannot be counted.
 _COMPLETE = 0.5
 _DEVIATION = 1.4826
@@ -114,7 +114,7 @@ def _alive(commits: DataFrame, rebalances: DataFrame, begin_ms: int, until_ms: i
     # The silence after each sign counts up to a day; a later sign does not change what an earlier run has seen.
     following = f.lead("_sign").over(Window.partitionBy("group").orderBy("_sign"))
     spans = signs.distinct().withColumn(
-        "_end", f.least(f.coalesce(following, f.lit(until_ms)), f.col("_sign") + _SILENT_MS)
+        "_end", f.least(f.coalesce(following, f.lit(until_ms)), f.col("_sign") + SILENT_MS)
     )
     spans = spans.where(f.col("_end") > begin_ms)
     first = f.greatest("_sign", f.lit(begin_ms))

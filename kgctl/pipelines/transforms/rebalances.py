@@ -210,6 +210,7 @@ def _changes(row: Row) -> Changes:
         left_causes=row["left_causes"] or (),
         joined_count=row["joined_count"],
         left_count=row["left_count"],
-        clients={name: (client["client_id"], client["host"]) for name, client in (row["clients"] or {}).items()},
+        # Spark hands a map to a processor as a list of its entries.
+        clients={name: (client["client_id"], client["host"]) for name, client in dict(row["clients"] or ()).items()},
         group_type=row["group_type"],
     )

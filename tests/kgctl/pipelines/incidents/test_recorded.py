@@ -33,7 +33,8 @@ def test_recorded_incidents_are_found_and_nothing_else(spark: SparkSession) -> N
     begin, end = span()
     observed = expected.observed(lag, commits, rebalances, begin, end, BUCKET_MS).persist()
     rows = expected.expected(observed, spark.createDataFrame([], EXPECTED.ddl), BUCKET_MS).persist()
-    found = anomalies(rows, spark.createDataFrame([], EXPECTED.ddl), spark.createDataFrame([], ANOMALIES.ddl)).collect()
+    no_history, none_before = (spark.createDataFrame([], table.ddl) for table in (EXPECTED, ANOMALIES))
+    found = anomalies(rows, no_history, none_before, end).collect()
     rows.unpersist()
     observed.unpersist()
     # Seconds from the begin of the incidents to the first unusual bucket, and to when it was certain.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgctl.pipelines.jobs.grid import MAX_POINTS, points, wide_enough
+from kgctl.pipelines.jobs.grid import MAX_POINTS, end_of_points, points, wide_enough
 
 times = st.integers(0, 4_000_000_000_000)
 
@@ -17,6 +17,17 @@ def test_points_are_multiples_of_the_step_after_the_first_commit_and_now() -> No
 def test_a_later_run_continues_after_the_last_point() -> None:
     assert points(10_500, 12_000, 14_000, 1000) == [13_000, 14_000]
     assert points(10_500, 14_000, 14_000, 1000) == []
+
+
+def test_a_run_that_follows_adds_points_a_step_apart_and_now_only_at_first() -> None:
+    first_ms, step_ms, trigger_ms = 60_000, 60_000, 10_000
+    last: int | None = None
+    found = []
+    for now in range(first_ms + 5_000, first_ms + 605_000, trigger_ms):
+        found += points(first_ms, last, end_of_points(last, now, step_ms, follow=True), step_ms)
+        last = found[-1]
+    assert found == [60_000, 65_000, *range(120_000, 600_001, 60_000)]
+    assert end_of_points(65_000, 72_000, step_ms, follow=False) == 72_000
 
 
 def test_now_is_a_point_even_without_a_multiple_before_it() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kgctl.pipelines.transforms.expected import COMMIT_RATE, DAY, LAG, REBALANCES, RECENT, WEEK
 
-HOUR, BACK = 3_600_000, {WEEK: [168 * k for k in range(1, 7)], DAY: [24 * k for k in range(1, 15)]}
+HOUR, DAY_MS, BACK = 3_600_000, 86_400_000, {WEEK: [168 * k for k in range(1, 7)], DAY: [24 * k for k in range(1, 15)]}
 
 
 class Observed(NamedTuple):
@@ -123,21 +123,27 @@ def _without_harmless_drop(one: Judged, lags: Mapping[tuple[str, int], float | N
     return Judged(one.row, one.basis, one.observations, one.middle, one.low, one.high, one.spread, 0.0)
 
 
-def anomalies(judged: Iterable[Judged], bucket: int) -> list[Found]:
+def anomalies(judged: Iterable[Judged], bucket: int, until: int | None = None) -> list[Found]:
+    """`until`: the end of all buckets; None: that of the last one."""
     series: dict[tuple[str, str], list[Judged]] = defaultdict(list)
     for one in judged:
         series[one.row.group, one.row.metric].append(one)
     found = []
     for some in series.values():
-        found += _of_series(sorted(some, key=lambda one: one.row.at), bucket)
+        found += _of_series(sorted(some, key=lambda one: one.row.at), bucket, until)
     return found
 
 
-def _of_series(rows: list[Judged], bucket: int) -> list[Found]:
+def _of_series(rows: list[Judged], bucket: int, until: int | None) -> list[Found]:
     found: list[Found] = []
     start: Judged | None = None  # the first bucket of the open anomaly
     run: list[Judged] = []  # buckets in a row that are beyond the range, or back
+    seen = rows[0].row.at
     for one in rows:
+        if start is not None and one.row.at - seen >= DAY_MS:
+            found.append(_silence(seen, start, rows))
+            start, run = None, []
+        seen = one.row.at + bucket
         if run and one.row.at - (run[-1].row.at + bucket) > 12 * bucket:
             run = []
         if start is None:
@@ -152,7 +158,17 @@ def _of_series(rows: list[Judged], bucket: int) -> list[Found]:
             if len(run) == 3:
                 found.append(_event("ended", one, start, run[0].row.at, rows, bucket))
                 start, run = None, []
+    if start is not None and until is not None and until - seen >= DAY_MS:
+        found.append(_silence(seen, start, rows))
     return found
+
+
+def _silence(seen: int, start: Judged, rows: list[Judged]) -> Found:
+    """The end of an anomaly for lack of buckets since `seen`."""
+    assert start.score is not None
+    values = [row.row.value for row in rows if start.row.at <= row.row.at < seen]
+    worst = max(values) if start.score > 0 else min(values)
+    return Found(start.row.group, start.row.metric, "ended", seen + DAY_MS, start.row.at, seen, worst)
 
 
 def _is_back(one: Judged, start: Judged) -> bool:

@@ -39,7 +39,7 @@ def in_runs(spark: SparkSession, rows: list[Observed], ends: list[int]) -> tuple
     for end in ends:
         new = frame_of(spark, [row for row in rows if begin <= row.at < end])
         more = spark.createDataFrame(expected(new, judged, BUCKET).collect(), EXPECTED.ddl)
-        events = spark.createDataFrame(anomalies(more, judged, found).collect(), ANOMALIES.ddl)
+        events = spark.createDataFrame(anomalies(more, judged, found, end).collect(), ANOMALIES.ddl)
         judged, found, begin = judged.unionByName(more), found.unionByName(events), end
     return judged.collect(), found.collect()
 
@@ -60,10 +60,12 @@ def test_spark_agrees_with_plain_python_however_the_runs_divide_the_time(spark: 
     """Four days, and the last day of each of four weeks, so that every kind of baseline and gaps occur."""
     random = Random(5)
     rows = [row for row in troubled("a", 0, random) if random.random() > 0.01]
+    rows += [*silent("deleted"), *silent("back", back=6 * A_DAY)]
     judged = oracle.judge(rows, BUCKET)
-    wanted = oracle.anomalies(judged, BUCKET)
     end = max(row.at for row in rows) + BUCKET
-    found, events = in_runs(spark, rows, [amid(wanted), end])
+    wanted = oracle.anomalies(judged, BUCKET, end)
+    # One run ends while two groups are silent, before that counts.
+    found, events = in_runs(spark, rows, [*sorted((amid(wanted), START + 5 * A_DAY * BUCKET // 2)), end])
     assert {(row.group, row.metric, ms(row.at)): shown(row) for row in found} == {
         (one.row.group, one.row.metric, one.row.at): known_judged(one) for one in judged
     }
@@ -72,6 +74,11 @@ def test_spark_agrees_with_plain_python_however_the_runs_divide_the_time(spark: 
     assert sorted(map(shown_event, events)) == sorted(map(known_found, wanted), key=lambda one: one[:5])
     assert Counter(one.event for one in wanted)["ended"] > 4
     assert all(row.reason for row in events)
+    (gone,) = [row for row in events if row.group == "deleted" and row.event == "ended"]
+    assert (ms(gone.ended) - START) // BUCKET == 2 * A_DAY
+    assert (ms(gone.at) - START) // BUCKET == 3 * A_DAY
+    assert gone.value is None
+    assert "; nothing for 24 hours, so the group is deleted or stands still; worst: " in gone.reason
 
 
 def amid(events: list[Found]) -> int:
@@ -98,6 +105,13 @@ def troubled(group: str, seed: int, random: Random) -> list[Observed]:
     rows = changed(rows, REBALANCES, late + 120, late + 130, lambda _, value: value + 40)
     places = ((row, (row.at - START) // BUCKET) for row in rows)
     return [row for row, number in places if number < 4 * A_DAY or number % A_WEEK >= A_WEEK - A_DAY]
+
+
+def silent(group: str, back: int | None = None) -> list[Observed]:
+    """Its lag is unusual before it falls silent after two days; `back`: the bucket in which it is there again."""
+    rows = changed(healthy(group, 3, 1), LAG, 2 * A_DAY - 9, 2 * A_DAY, lambda _, value: 40 * value + 1e6)
+    numbered = [((row.at - START) // BUCKET, row) for row in rows]
+    return [row for number, row in numbered if number < 2 * A_DAY or (back is not None and number >= back)]
 
 
 def shown(row: Any) -> Any:

@@ -104,6 +104,16 @@ def test_events_become_rebalances_and_other_records_go_to_quarantine(spark: Spar
     assert [(row.value, row.reason) for row in bad] == BROKEN
 
 
+def test_the_clients_of_a_consumer_group_are_those_of_its_memberships(spark: SparkSession) -> None:
+    clients = {"m-1": {"client_id": "app", "host": "/10.0.0.1"}, "m-2": {"client_id": "app", "host": "/10.0.0.2"}}
+    frame = raw(spark, [event("stable", START_MS, joined=[*clients], clients=clients, members=2)])
+    rows = rebalances.memberships(rebalances.from_events(frame)).collect()
+    assert sorted((row.member_id, row.client_id, row.client_host) for row in rows) == [
+        ("m-1", "app", "/10.0.0.1"),
+        ("m-2", "app", "/10.0.0.2"),
+    ]
+
+
 def member(member_id: str, *parts: int, instance_id: str | None = None) -> GroupMetadataValue.Member:
     row = ConsumerProtocolAssignment.TopicPartition(topic="t", partitions=list(parts))
     return GroupMetadataValue.Member(

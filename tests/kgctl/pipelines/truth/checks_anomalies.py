@@ -49,7 +49,7 @@ def check_anomalies(tables: Tables) -> None:
     seen = {(row["group"], row["metric"], ms(row["at"]) or 0) for row in tables.of_users("f_expected")}
     until_ms = max(ms(row["until"]) or 0 for row in tables.rows("f_expected"))
     rows = [one for one in observed(tables, until_ms) if (one.group, one.metric, one.at) in seen]
-    wanted = oracle.anomalies(oracle.judge(rows, bucket_ms), bucket_ms)
+    wanted = oracle.anomalies(oracle.judge(rows, bucket_ms), bucket_ms, until_ms)
     found = by_key(tables.of_users("anomalies"), "group", "metric", "event", "at")
     assert {
         (*key[:3], ms(key[3])): (ms(row["since"]), ms(row["ended"]), row["worst"]) for key, row in found.items()

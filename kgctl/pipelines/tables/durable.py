@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from kgctl.pipelines.tables.errors import Busy
+from kgctl.pipelines.tables.errors import Busy, Damaged
 
 _POLL_S = 0.02
 # renameat2(2): the flag, and what stands for the current folder.
@@ -23,11 +23,14 @@ _NO_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder and its parents, and sync each."""
+    """Create the folder and its parents, and sync each. Raises Damaged if a file has the name of one."""
     if path.is_dir():
         return
     make_folder(path.parent)
-    path.mkdir(exist_ok=True)
+    try:
+        path.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise Damaged(f"{path} is not a folder; move it to another place") from None
     sync(path.parent)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.pipelines.tables.durable import write_durably
+from kgctl.pipelines.tables.errors import Damaged
 from kgctl.pipelines.tables.manifest import TableFolder
 
 PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
@@ -22,11 +23,13 @@ class FormatMissing(KgctlError):
 
 
 def format_of(out: Path) -> str:
-    """The format of the tables in a folder."""
+    """The format of the tables in a folder. Raises Damaged."""
     try:
-        return (out / _MARK).read_text().strip()
+        return (out / _MARK).read_text("utf-8").strip()
     except (FileNotFoundError, NotADirectoryError):
         return PARQUET
+    except (UnicodeDecodeError, IsADirectoryError):
+        raise Damaged(f"{out / _MARK} is damaged: it should name the format of the tables") from None
 
 
 def check_format(out: Path, wanted: str, tables: list[str]) -> None:

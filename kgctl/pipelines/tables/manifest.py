@@ -191,7 +191,7 @@ class TableFolder:
         path = self.manifests / FOLD
         try:
             stat = os.stat(path)
-            return _read_fold(path, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            return _fold_file(path).read((stat.st_ino, stat.st_mtime_ns, stat.st_size))
         except (FileNotFoundError, NotADirectoryError):
             return Fold()
 
@@ -250,7 +250,8 @@ class TableFolder:
             return target
         sources = [self.staged(state.fold, file, next((batch for batch in state.loose if file in batch.files), None))]
         if state.fold.rewrite is not None:
-            sources.append(set_aside(self.rewrites / state.fold.rewrite, file.path))
+            # First: in older tables, files of several rewrites have the same staged name.
+            sources.insert(0, set_aside(self.rewrites / state.fold.rewrite, file.path))
         return next((source for source in sources if source is not None and source.exists()), target)
 
     def staged(self, fold: Fold, file: CommittedFile, batch: Batch | None) -> Path | None:
@@ -367,10 +368,24 @@ def _read_batch(path: Path) -> Batch:
     return batch_from_json(path, path.read_bytes())
 
 
-@lru_cache(maxsize=32)
-def _read_fold(path: Path, _identity: tuple[int, int, int]) -> Fold:
-    """`_identity`: inode, time and size of the file, so that each is read once."""
-    return fold_from_json(path, path.read_bytes())
+class _FoldFile:
+    """Keeps what it has read last: the fold of a large archive takes megabytes, and a run writes a new one with each merge."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._newest: tuple[tuple[int, int, int], Fold] | None = None
+
+    def read(self, identity: tuple[int, int, int]) -> Fold:
+        """`identity`: inode, time and size of the file, so that each is read once."""
+        newest = self._newest
+        if newest is None or newest[0] != identity:
+            # Not both of them in memory while the new one is read.
+            self._newest = newest = None
+            newest = self._newest = identity, fold_from_json(self._path, self._path.read_bytes())
+        return newest[1]
+
+
+_fold_file = lru_cache(maxsize=32)(_FoldFile)
 
 
 def _checked(path: Path, file: CommittedFile) -> Path:

@@ -48,12 +48,13 @@ def _merge_day(place: TableFolder, table: Table, merges: Sequence[Merge], wait_s
     added = []
     paths = {file.path: path for path, file in place.located()}
     for number, one in enumerate(merges):
-        target = staging / one.day / f"{number}.parquet"
+        # An earlier merge must not have used the name: its file would be looked for in this staging folder, too.
+        target = staging / one.day / f"{staging.name}-{number}.parquet"
         target.parent.mkdir(exist_ok=True)
         with parquet.ParquetWriter(target, arrow_schema(table), compression="zstd") as writer:
             rows = _write(writer, table, [(paths[file.path], file) for file in one.files])
         assert rows == sum(file.rows for file in one.files), one
-        added.append(AddedFile(f"{one.day}/{number}.parquet", rows, table.version))
+        added.append(AddedFile(str(target.relative_to(staging)), rows, table.version))
     removed = frozenset(file.path for one in merges for file in one.files)
     with place.writing(wait_s) as writing:
         writing.rewrite(Rewrite(staging, removed, added), wait_s)

@@ -58,7 +58,11 @@ def _drop_by_log(place: LoggedFolder, days: int | None, wait_s: float, today: da
 
 
 def _first_kept(days: int, today: date | None) -> date:
-    return (today or datetime.now(UTC).date()) - timedelta(days=days)
+    try:
+        return (today or datetime.now(UTC).date()) - timedelta(days=days)
+    except OverflowError:
+        # Before the year 1: all days are kept.
+        return date.min
 
 
 def _day(file: CommittedFile) -> date | None:

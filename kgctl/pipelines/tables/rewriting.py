@@ -1,6 +1,6 @@
 """Replaces committed files: a merge puts the rows of many files into one, retention drops days.
 
-OUT/_staging/<table>+rewrite/<random>/date=.../<n>.parquet   new files being written
+OUT/_staging/<table>+rewrite/<random>/date=.../<random>-<n>.parquet   new files being written
 
 1. The new files are written and synced. 2. The next fold lists them instead of the old ones: its rename is the commit.
 3. For each day, a folder with the day's files as they are now (hard links) is exchanged for the day's folder. 4. The staging

@@ -59,6 +59,13 @@ def test_with_execute_it_does_that(out: Path) -> None:
     assert (status["log_ends"]["rows"], status["log_ends"]["files"], status["log_ends"]["batches"]) == (5, 1, 5)
 
 
+def test_more_days_than_the_calendar_has_keep_all(out: Path) -> None:
+    before = files(out)
+    for days in ("999999d", "99999999999d"):
+        done = KGCTL("pipeline", "maintain", "--out", out, "--keep", days, "--execute")
+        assert (done.exit_code, files(out)) == (0, before)
+
+
 def test_a_run_in_the_folder_is_not_disturbed(out: Path) -> None:
     with held_by_one_run(out):
         refused = KGCTL("pipeline", "maintain", "--out", out, "--merge", "--execute")
@@ -81,6 +88,20 @@ def test_wrong_usage_exits_with_2(out: Path, arguments: list[str], code: int, me
     result = KGCTL("pipeline", "maintain", "--out", out, *arguments)
     assert result.exit_code == code
     assert message in " ".join(result.stderr.split())
+
+
+def test_what_is_not_as_kgctl_made_it_is_named(out: Path) -> None:
+    shutil.rmtree(out / "_staging", ignore_errors=True)
+    (out / "_staging").write_text("")
+    failed = KGCTL("pipeline", "maintain", "--out", out, "--merge", "--execute")
+    assert failed.stderr == f"Error: {out / '_staging'} is not a folder; move it to another place\n"
+    (out / "_format").write_bytes(b"\xff\n")
+    for command in (["maintain", "--merge"], ["status"], ["run", "decode"]):
+        failed = KGCTL("pipeline", *command, "--out", out)
+        assert failed.stderr == f"Error: {out / '_format'} is damaged: it should name the format of the tables\n"
+    (out / "_format").unlink()
+    (out / "_format").mkdir()
+    assert "_format is damaged" in KGCTL("pipeline", "status", "--out", out).stderr
 
 
 def test_a_folder_without_tables_is_not_found(tmp_path: Path) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from kgctl.pipelines.schemas.model import Column, Table
-from kgctl.pipelines.tables import manifest
+from kgctl.pipelines.tables import manifest, rewriting
+from kgctl.pipelines.tables.durable import write_durably
 from kgctl.pipelines.tables.manifest import FOLD_AT, Batch, Busy, Damaged, StagedFile, TableFolder
-from kgctl.pipelines.tables.merge_plans import TIER_FILES, all_small, many_alike
+from kgctl.pipelines.tables.merge_plans import TIER_FILES, Merge, all_small, many_alike
 from kgctl.pipelines.tables.merging import merge
 from kgctl.pipelines.tables.retention import drop, expired
-from kgctl.pipelines.tables.state import TableState
+from kgctl.pipelines.tables.state import TableState, fold_to_json
 from tests.kgctl.pipelines.tables.dying import put
 from tests.kgctl.pipelines.tables.reading import by_duckdb, by_manifest, by_polars, by_pyarrow, write_parquet
 
@@ -102,6 +104,39 @@ def test_retention_drops_days_and_keeps_the_ids(table: TableFolder, files: list[
         assert not put(writer, "job-000000", files)
 
 
+def test_a_merged_file_is_not_taken_for_that_of_the_merge_that_a_kill_stopped(
+    table: TableFolder, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where folders cannot be exchanged, between the two renames: the day has no folder then."""
+
+    def only_new(state: TableState) -> list[Merge]:
+        return [replace(one, files=one.files[1:]) for one in all_small(state)]
+
+    def die(one: Path, other: Path, aside: Path) -> None:
+        os.rename(other, aside)
+        raise KeyboardInterrupt
+
+    merge(table.folder, TABLE, all_small, 0)
+    others = [write_parquet(tmp_path / f"{day}.bytes", [f"{day}{number}" for number in range(3)]) for day in "cd"]
+    write(table, others, BATCHES, BATCHES)
+    rows = by_manifest(table.folder)
+    monkeypatch.setattr(rewriting, "exchange", die)
+    with pytest.raises(KeyboardInterrupt):
+        merge(table.folder, TABLE, only_new, 0)
+    assert not (table.folder / "date=2024-01-01").exists()
+    assert by_manifest(table.folder) == rows
+    # As in older tables: each merge gave its files the same names.
+    as_before = [replace(file, staged=f"{file.day}/0.parquet") for file in table.state().fold.merged]
+    newest = table.rewrites / str(table.state().fold.rewrite)
+    for path in newest.glob("date=*/*.parquet"):
+        path.rename(path.parent / "0.parquet")
+    write_durably(table.manifests / manifest.FOLD, fold_to_json(replace(table.fold(), merged=tuple(as_before))))
+    assert by_manifest(table.folder) == rows
+    monkeypatch.undo()
+    with table.writing():
+        assert [read(table.folder) for read in READERS] == [rows] * 4
+
+
 def test_other_files_in_a_day_stay(table: TableFolder) -> None:
     other = table.folder / "date=2024-01-01" / "notes.txt"
     other.write_text("mine")
@@ -127,7 +162,7 @@ def test_thousands_of_batches_are_read_from_a_few_files(tmp_path: Path, files: l
                     (staging / file.path).parent.mkdir()
                     (staging / file.path).write_bytes(files[0].read_bytes())
                 writer.commit(f"job-{number:06d}", staging, staged, {"until": number})
-    manifest._read_fold.cache_clear()
+    manifest._fold_file.cache_clear()
     state = table.state()
     assert (state.committed, len(state.files), state.notes) == (count, 20, {"until": count - 1})
     assert len(os.listdir(table.manifests)) < FOLD_AT + 4

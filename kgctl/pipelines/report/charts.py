@@ -256,7 +256,8 @@ def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int, int | None]]
 
 
 def _utc(ms: float) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
+    # An axis reaches a bit beyond its times, and the clock of a producer may be far from right.
+    return datetime.fromtimestamp(min(max(ms, 0), wording.END_OF_CALENDAR_MS - 1) / 1000, UTC)
 
 
 def _rounded(length: float) -> float:

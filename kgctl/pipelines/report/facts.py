@@ -30,7 +30,7 @@ from kgctl.pipelines.schemas.groups import HEALTH, LAG, REBALANCES
 from kgctl.pipelines.tables.arrow import read_file
 from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import TableFolder
-from kgctl.pipelines.tables.newest import newest_us
+from kgctl.pipelines.tables.newest import measured_ms, newest_us
 
 MAX_PARTITIONS = 20
 MAX_REBALANCES = 2_000
@@ -50,7 +50,8 @@ def read_facts(out_dir: Path) -> Facts:
 
 def _read_facts(out_dir: Path, folders: dict[str, TableFolder]) -> Facts:
     lag = lag_facts(lambda columns: _read(folders[LAG.name], columns))
-    health = _health(folders[HEALTH.name], lag.lag_ms)
+    measured = measured_ms(out_dir, HEALTH)
+    health = _health(folders[HEALTH.name], lag.lag_ms, measured)
     rebalances, rebalanced = _rebalances(folders[REBALANCES.name])
     evaluated = [] if health is None else [health.at_ms]
     times = [time for time in (*lag.period_ms, *_period(rebalances), *evaluated) if time is not None]
@@ -68,7 +69,7 @@ def _read_facts(out_dir: Path, folders: dict[str, TableFolder]) -> Facts:
         health=health,
         rebalances=rebalances,
         cluster=_cluster(out_dir),
-        every=_every(groups, worst, lag, rebalances),
+        every=_every(groups, worst, lag, rebalances, measured),
         lag_step_ms=lag.step_ms,
         lag_period_ms=lag.period_ms,
     )
@@ -108,10 +109,16 @@ def _worst_of(folder: TableFolder) -> dict[str, tuple[int, str]]:
 
 
 def _every(
-    groups: Iterable[str], worst: dict[str, tuple[int, str]], lag: LagFacts, rebalances: Rebalances | None
+    groups: Iterable[str],
+    worst: dict[str, tuple[int, str]],
+    lag: LagFacts,
+    rebalances: Rebalances | None,
+    measured: int | None,
 ) -> tuple[GroupRow, ...]:
+    """`measured`: the time of the newest evaluation, which may have found no group; None: that of the newest row."""
     counts = {} if rebalances is None else rebalances.counts
-    newest = max((at for at, _ in worst.values()), default=None)
+    times = [*(at for at, _ in worst.values()), measured]
+    newest = max((at for at in times if at is not None), default=None)
     rows = []
     for group in groups:
         at, status = worst.get(group, (None, None))
@@ -128,10 +135,12 @@ def _attention(row: GroupRow) -> tuple[int, int, str]:
     return rank(row.status), -((row.now.lag if row.now else None) or 0), row.group
 
 
-def _health(folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None]) -> HealthSummary | None:
-    """The last evaluation, which covers all partitions."""
+def _health(
+    folder: TableFolder, lag_ms: dict[tuple[str, str, int], int | None], measured: int | None
+) -> HealthSummary | None:
+    """The last evaluation, which covers all partitions; None if it found none."""
     last = max((pc.max(table["at"]).as_py() for table in _read(folder, ["at"]) if table.num_rows), default=None)
-    if last is None:
+    if last is None or (measured is not None and last < measured):
         return None
     columns = ["group", "topic", "part", "at", "status", "complete", "lag", "reasons"]
     tables = [table.filter(pc.equal(table["at"], last)) for table in _read(folder, columns)]

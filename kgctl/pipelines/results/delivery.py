@@ -16,6 +16,7 @@ from kgctl.pipelines.results.tables import verdict_tables
 from kgctl.pipelines.results.targets import Target, parse_target
 from kgctl.pipelines.results.verdicts import Verdict, read_verdicts
 from kgctl.pipelines.settings import RunSettings
+from kgctl.pipelines.tables.newest import measured_ms
 
 CLIENT_ID = "kgctl-sink"
 _STEP = "sinks"
@@ -75,7 +76,9 @@ class Delivery:
         if target.kind == "prometheus":
             from kgctl.pipelines.results.prometheus import write_metrics
 
-            write_metrics(Path(target.where), verdicts, self._tables, self._cluster)
+            out = Path(self._settings.out)
+            measured = {table.name: measured_ms(out, table) for table in self._tables}
+            write_metrics(Path(target.where), verdicts, self._tables, self._cluster, measured)
             return len(verdicts)
         is_topic = target.kind == "kafka"
         ledger = Ledger(Path(self._settings.out), target, self._cluster, wants_healthy=is_topic)

@@ -17,9 +17,11 @@ from kgctl.client.producer.shared_face import ProducerSettings
 from kgctl.pipelines.results.documents import document
 from kgctl.pipelines.results.notices import Notice
 from kgctl.pipelines.results.verdicts import Verdict
+from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.groups import HEALTH
 
 ID_HEADER = "id"
+_PREFIXES = tuple(f"{table.name}:" for table in TABLES.values() if table.verdicts)
 
 
 def send_records(connection: ConnectionSettings, topic: str, notices: Sequence[Notice], cluster: str) -> OpenedTopic:
@@ -56,5 +58,9 @@ def _record(notice: Notice, cluster: str, number: int) -> OutgoingRecord:
 
 
 def _key(verdict: Verdict) -> str:
-    """The group; for other tables than health with the table, or compaction would keep one verdict of the two."""
-    return verdict.group if verdict.table == HEALTH.name else f"{verdict.table}:{verdict.group}"
+    """The group; with the table before it for other tables than health, and for groups whose names look like such a key.
+
+    So compaction keeps the newest verdict of each group and table.
+    """
+    looks_so = verdict.group.startswith(_PREFIXES)
+    return verdict.group if verdict.table == HEALTH.name and not looks_so else f"{verdict.table}:{verdict.group}"

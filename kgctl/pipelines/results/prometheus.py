@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -16,10 +16,16 @@ from kgctl.pipelines.schemas.model import Table
 from kgctl.pipelines.tables.replacing import replace_file
 
 
-def write_metrics(path: Path, verdicts: Sequence[Verdict], tables: Sequence[Table], cluster: str) -> None:
-    """Replace the file atomically. Raises KgctlError."""
+def write_metrics(
+    path: Path,
+    verdicts: Sequence[Verdict],
+    tables: Sequence[Table],
+    cluster: str,
+    measured: Mapping[str, int | None],
+) -> None:
+    """Replace the file atomically. `measured`: of each table, the time of the newest evaluation. Raises KgctlError."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Verdicts(verdicts, tables, cluster))
+    registry.register(_Verdicts(verdicts, tables, cluster, measured))
     try:
         replace_file(path, generate_latest(registry))
     except OSError as error:
@@ -27,8 +33,10 @@ def write_metrics(path: Path, verdicts: Sequence[Verdict], tables: Sequence[Tabl
 
 
 class _Verdicts:
-    def __init__(self, verdicts: Sequence[Verdict], tables: Sequence[Table], cluster: str) -> None:
-        self._verdicts, self._tables, self._cluster = verdicts, tables, cluster
+    def __init__(
+        self, verdicts: Sequence[Verdict], tables: Sequence[Table], cluster: str, measured: Mapping[str, int | None]
+    ) -> None:
+        self._verdicts, self._tables, self._cluster, self._measured = verdicts, tables, cluster, measured
 
     def describe(self) -> Iterable[Metric]:
         return []
@@ -62,6 +70,9 @@ class _Verdicts:
             partitions.add_metric(own, one.judged)
             if one.lag is not None:
                 lag.add_metric(own, one.lag)
-        if verdicts:
-            at.add_metric([self._cluster], max(one.at_ms for one in verdicts) / 1000)
+        # An evaluation that found no group is one, too; in older tables, only rows have its time.
+        times = [*(one.at_ms for one in verdicts), self._measured.get(table.name)]
+        newest_ms = max((time for time in times if time is not None), default=None)
+        if newest_ms is not None:
+            at.add_metric([self._cluster], newest_ms / 1000)
         return [status] if has_events(table) else [status, unhealthy, partitions, lag, at]

@@ -46,6 +46,8 @@ def parse_target(text: str) -> Target:
         path = Path(where).absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise BadValue(f"{where!r} is a folder" if path.is_dir() else f"the folder {path.parent} does not exist")
+        if path.suffix != ".prom":
+            raise BadValue(f"{where!r} does not end in .prom: the textfile collector would not read it")
         where = str(path)
     else:
         where = _url(_read(where[1:]).strip() if where.startswith("@") else where)
@@ -81,7 +83,8 @@ def read_headers(path: Path, targets: Sequence[Target]) -> tuple[tuple[str, str]
             raise BadValue(f"{path}, line {number}: {name} cannot be set")
         found.append((name, value))
     for target in targets:
-        if target.kind == "webhook" and target.where.startswith("http:") and not _is_local(target.where):
+        # A request accepts schemes in upper case, too; urlsplit lowers them.
+        if target.kind == "webhook" and urlsplit(target.where).scheme != "https" and not _is_local(target.where):
             raise BadValue(f"{target.label} would get the headers unencrypted: use https")
     return tuple(found)
 

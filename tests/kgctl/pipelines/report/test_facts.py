@@ -12,6 +12,7 @@ from kgctl.pipelines.report.lag_facts import MAX_BINS, MAX_GROUPS, MAX_NOW
 from kgctl.pipelines.report.rows import GroupNow, HealthCount, Rebalance, WorstGroup
 from kgctl.pipelines.tables.manifest import Damaged
 from tests.kgctl.pipelines.report.tables import commit
+from tests.kgctl.pipelines.results.evaluations import evaluate
 
 NOON, MINUTE = 1_704_110_400_000, 60_000
 
@@ -158,6 +159,18 @@ def test_there_is_no_worst_group_if_all_are_healthy(tmp_path: Path) -> None:
     found = read_facts(tmp_path).health
     assert found is not None
     assert (found.worst, found.healthy, found.worst_partitions) == (None, 1, ())
+
+
+def test_groups_that_the_newest_evaluation_lacks_have_no_health_even_if_it_found_none(tmp_path: Path) -> None:
+    evaluate(tmp_path, 0, orders="STALLED")
+    evaluate(tmp_path, 1, billing="OK")
+    facts = read_facts(tmp_path)
+    assert facts.health is not None
+    assert {row.group: row.status for row in facts.every} == {"orders": None, "billing": "OK"}
+    evaluate(tmp_path, 2)
+    facts = read_facts(tmp_path)
+    assert facts.health is None
+    assert {row.group: row.status for row in facts.every} == {"orders": None, "billing": None}
 
 
 def test_rebalances_are_in_order_of_time(tmp_path: Path) -> None:

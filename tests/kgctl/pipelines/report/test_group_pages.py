@@ -43,6 +43,18 @@ def written(out: Path, *groups: str) -> int:
     return len(after)
 
 
+@pytest.mark.parametrize("far_ms", [253_402_300_799_999, 10**15, -(10**14)])
+@pytest.mark.parametrize("table", ["f_lag", "f_rebalance", "anomalies", "health"])
+def test_a_time_beyond_the_calendar_does_not_break_the_report(tmp_path: Path, table: str, far_ms: int) -> None:
+    small(tmp_path)
+    names = ("at", "ended", "started", "since")
+    row = {"group": "shop", "topic": "t", "part": 0, "metric": "lag", "event": "started", "status": "OK", "lag": 1}
+    commit(tmp_path, table, [row | dict.fromkeys(names, far_ms)], "far")
+    build(tmp_path, made_ms=NOON)
+    assert "shop" in read((tmp_path / "report.html").read_text()).text
+    assert all(page(tmp_path, group).text for group in ("shop", "billing"))
+
+
 def test_a_page_has_the_partitions_the_lag_and_the_rebalances_of_its_group(tmp_path: Path) -> None:
     small(tmp_path)
     build(tmp_path, made_ms=NOON)

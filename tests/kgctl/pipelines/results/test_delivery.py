@@ -70,6 +70,25 @@ def test_an_anomaly_has_a_key_beside_that_of_health(kgctl: Kgctl, tmp_path: Path
     assert 'kgctl_group_anomalies_status{cluster="cluster-1",group="orders",status="ANOMALOUS"} 1.0' in path.read_text()
 
 
+def test_no_two_verdicts_have_the_same_key(kgctl: Kgctl, tmp_path: Path) -> None:
+    assert kgctl("topics", "create", "keys").exit_code == 0
+    groups = ["orders", "anomalies:orders", "health:orders", "health:anomalies:orders", "a:b"]
+    evaluate(tmp_path, 0, **dict.fromkeys(groups, "OK"))
+    commit(tmp_path, "anomalies", [{"group": one, "metric": "lag", "event": "started", "at": NOON} for one in groups])
+    jobs = ("evaluate", "anomalies")
+    assert Run(tmp_path, "kafka:keys", bootstrap=str(kgctl.bootstrap), jobs=jobs).notes == []
+    found = records(kgctl, "keys")
+    keys = {(one["table"], one["group"]): row["key"] for row in found for one in [json.loads(str(row["value"]))]}
+    assert len(set(keys.values())) == len(found) == 2 * len(groups)
+    assert [keys["health", group] for group in groups] == [
+        "orders",
+        "health:anomalies:orders",
+        "health:health:orders",
+        "health:health:anomalies:orders",
+        "a:b",
+    ]
+
+
 def test_a_topic_that_does_not_exist_is_one_note_and_its_verdicts_come_later(kgctl: Kgctl, tmp_path: Path) -> None:
     evaluate(tmp_path, 0, orders="STALLED")
     run = Run(tmp_path, "kafka:later", bootstrap=str(kgctl.bootstrap), follow=True)
@@ -104,6 +123,17 @@ def test_a_prometheus_file_has_every_group_with_valid_names_and_labels(tmp_path:
     assert at.value == (NOON + MINUTE) / 1000
     lag = {one.labels["group"]: one.value for one in families["kgctl_group_health_lag_records"].samples}
     assert lag["fine"] == 10
+
+
+def test_a_prometheus_file_has_the_time_of_an_evaluation_without_groups(tmp_path: Path) -> None:
+    path = tmp_path / "groups.prom"
+    evaluate(tmp_path, 0, fine="OK")
+    evaluate(tmp_path, 1)
+    Run(tmp_path, f"prometheus:{path}")
+    families = {family.name: family for family in text_string_to_metric_families(path.read_text())}
+    (at,) = families["kgctl_group_health_evaluation_timestamp_seconds"].samples
+    assert at.value == (NOON + MINUTE) / 1000
+    assert families["kgctl_group_health_status"].samples == []
 
 
 def test_a_sink_that_fails_stops_neither_the_others_nor_the_run(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def test_a_url_can_be_in_a_file(tmp_path: Path) -> None:
         ("kafka:a b", "'a b' is not the name of a topic"),
         ("kafka:..", "is not the name of a topic"),
         ("prometheus:/tmp", "is a folder"),
+        ("prometheus:/tmp/x.txt", "'/tmp/x.txt' does not end in .prom"),
         ("prometheus:/no/such/x.prom", "the folder /no/such does not exist"),
         ("webhook:example.org/s3cret", "is https://HOST/PATH"),
         ("webhook:ftp://example.org/s3cret", "is https://HOST/PATH"),
@@ -62,9 +63,10 @@ def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path, line: str) 
     assert "s3cret" not in str(raised.value)
 
 
-def test_headers_are_not_sent_unencrypted_to_another_machine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["http", "HTTP", "Http"])
+def test_headers_are_not_sent_unencrypted_to_another_machine(tmp_path: Path, scheme: str) -> None:
     path = tmp_path / "headers"
     path.write_text("Authorization: s3cret\n")
     with pytest.raises(BadValue, match="use https"):
-        read_headers(path, [parse_target("webhook:http://example.org/")])
+        read_headers(path, [parse_target(f"webhook:{scheme}://example.org/")])
     assert read_headers(path, [parse_target("webhook:http://127.0.0.1:1/"), parse_target("webhook:http://localhost/")])

@@ -81,6 +81,15 @@ def test_a_server_that_names_a_time_is_not_asked_before(tmp_path: Path) -> None:
         assert send(server, notices(tmp_path, g="STALLED")) == [7.0]
 
 
+@pytest.mark.parametrize(
+    "time", ["soon", "Mon, 99 Jan 2024 00:00:00 GMT", "Mon, 01 Jan 2024 00:00:00 +99999999999999999999"]
+)
+def test_a_time_that_is_no_date_does_not_count(tmp_path: Path, time: str) -> None:
+    with WebhookServer(429, 200, retry_after=time).serving() as server:
+        (pause,) = send(server, notices(tmp_path, g="STALLED"))
+    assert pause <= 0.5
+
+
 def test_many_verdicts_go_in_several_requests(tmp_path: Path) -> None:
     some = notices(tmp_path, **{f"g{number}": "STALLED" for number in range(MAX_NOTICES + 1)})
     with WebhookServer(200).serving() as server:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
+
+from kgctl.exit_codes import INTERRUPTED, exit_code_of
+
+if __name__ == "__main__":
+    # Before the other imports, which take most of a second: until main() there is nothing to stop in order.
+    for _number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(_number, lambda *_: os._exit(INTERRUPTED))
+
+import contextlib
 import sys
 import threading
 import time
@@ -17,7 +25,6 @@ from typing import TYPE_CHECKING
 from kgctl.client.admin.admin import Admin
 from kgctl.client.net.connector import DEFAULT_CLIENT_ID
 from kgctl.client.net.errors import KgctlError, NotFound
-from kgctl.exit_codes import INTERRUPTED, exit_code_of
 from kgctl.pipelines.catalog import in_order, upstream
 from kgctl.pipelines.jobs.checkpoints import check, check_inputs
 from kgctl.pipelines.progress import Progress
@@ -58,12 +65,18 @@ def main() -> int:
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     try:
         _work(settings, emit, stop)
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt):
+        # Until Spark has started, its own handler may raise the latter.
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  the root of this process
         failure = reason_of(error)
-        text = f"{failure}: {advice(settings)}" if failure.name == DiskFull.name else str(failure)
-        emit(Progress("failed", text, job=getattr(failure, "job", None), exit_code=exit_code_of(failure)))
+        is_full = failure.name == DiskFull.name
+        text = f"{failure}: {advice(settings)}" if is_full else str(failure)
+        from kgctl.pipelines.spark.connector_jars import JarsMissing
+
+        says_all = failure.name in (DiskFull.name, JarsMissing.name)
+        job = getattr(failure, "job", None)
+        emit(Progress("failed", text, job=job, exit_code=exit_code_of(failure), says_all=says_all or None))
         # The log may be on a full disk.
         with contextlib.suppress(OSError):
             traceback.print_exc()

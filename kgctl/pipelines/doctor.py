@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kgctl.pipelines.spark.connector_jars import JarsMissing, fetching, find_jars
+from kgctl.pipelines.spark.installation import SparkMissing
 from kgctl.pipelines.spark.java import JavaMissing, find_java
 
 # The lowest version that works, and the lowest that is known not to.
@@ -92,10 +93,16 @@ def _connector() -> Finding:
         return Finding(what, "not checked: pyspark is missing", None)
     try:
         jars = find_jars()
+        fetch = fetching()
     except JarsMissing as missing:
         return Finding(what, "not found", False, str(missing))
+    except SparkMissing as missing:
+        return Finding(what, "not checked: pyspark has no jars", False, str(missing))
+    except importlib.metadata.PackageNotFoundError:
+        # pyspark-client has the same modules under another name.
+        return Finding(what, "not checked: pyspark comes from another package", False, _INSTALL)
     if jars is None:
-        return Finding(what, "no jars; only --source kafka needs them", None, f"let Spark fetch them: {fetching()}")
+        return Finding(what, "no jars; only --source kafka needs them", None, f"let Spark fetch them: {fetch}")
     versions = ", ".join(f"{name} {version}" for name, version in jars.versions.items()) or "none of its jars"
     if jars.matched:
         return Finding(what, f"matched: {versions}", True)

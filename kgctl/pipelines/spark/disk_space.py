@@ -22,8 +22,9 @@ def advice(settings: RunSettings) -> str:
 
 
 def _folders(settings: RunSettings) -> Iterable[Path]:
-    """Where a run writes: tables, checkpoints, and Spark's temporary files."""
-    return dict.fromkeys((settings.out_dir, settings.checkpoint_dir, Path(tempfile.gettempdir())))
+    """Where a run writes: tables or an archive, checkpoints, and Spark's temporary files."""
+    checkpoints = () if settings.is_archive else (settings.checkpoint_dir,)
+    return dict.fromkeys((settings.out_dir, *checkpoints, Path(tempfile.gettempdir())))
 
 
 def _free(folder: Path) -> int:

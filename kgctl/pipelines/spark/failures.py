@@ -78,8 +78,9 @@ def _text_of(error: BaseException) -> str:
     try:
         return str(error)
     except AssertionError:
-        # The errors of Spark ask its JVM for their text; without it they have a description.
-        return str(getattr(error, "_desc", "")) or type(error).__name__
+        # The errors of Spark ask its JVM for their text; without it they have a description, and Java's stack trace.
+        texts = [str(getattr(error, name, None) or "") for name in ("_desc", "_stackTrace")]
+        return "\n".join(filter(None, texts)) or type(error).__name__
 
 
 def _from_text(text: str) -> KgctlError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,10 @@ from kgctl.pipelines.spark.java import Java, java_home_for_spark
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-_TAIL_LINES = 12
+_TAIL_LINES = 40
+# A line of a stack trace, and how Java ends after any error.
+_NO_REASON = re.compile(r"\s+at |Error: (Could not create the Java|A fatal exception has occurred)")
+_THROWN = re.compile(r'^Exception in thread "[^"]*" (?:[\w.$]+: )?')
 
 
 class SparkDidNotStart(KgctlError):
@@ -36,7 +40,7 @@ class Launch:
 
 @contextlib.contextmanager
 def launched(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
-    """A gateway to a new JVM, which ends with the block. Raises SparkDidNotStart with the end of the log."""
+    """A gateway to a new JVM, which ends with the block. Raises SparkDidNotStart."""
     from pyspark.conf import SparkConf
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
@@ -47,7 +51,7 @@ def launched(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
         try:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
         except PySparkRuntimeError as failure:
-            raise SparkDidNotStart(f"Spark's JVM did not start{log_tail(launch.log)}") from failure
+            raise did_not_start("Spark's JVM did not start", launch.log) from failure
     try:
         yield gateway
     finally:
@@ -65,10 +69,11 @@ def end_jvm(process: subprocess.Popen[bytes], timeout_s: float) -> None:
         process.wait()
 
 
-def log_tail(log: Path) -> str:
-    """The last lines of a log as the end of an error message."""
+def did_not_start(sentence: str, log: Path) -> SparkDidNotStart:
+    """The error, with the reason that Java has written to the log."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:] if log.exists() else []
-    return (":\n" + "\n".join(lines)) if lines else ""
+    reasons = [line for line in lines if line.strip() and not _NO_REASON.match(line)]
+    return SparkDidNotStart(f"{sentence}: {_THROWN.sub('', reasons[-1])}" if reasons else sentence)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -114,7 +116,8 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
 
     began = time.monotonic()
     try:
-        SparkContext(gateway=gateway)
+        with _own_interrupt_handler():
+            SparkContext(gateway=gateway)
         spark = SparkSession.builder.getOrCreate()
         try:
             register_source(spark)
@@ -126,6 +129,15 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
         gateway.shutdown()
         # pyspark keeps the gateway for the life of the interpreter; the next session here needs a new JVM.
         SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextlib.contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep the caller's handler of Ctrl-C. Spark installs one that raises KeyboardInterrupt wherever the program is."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if before is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(spark: SparkSession) -> None:

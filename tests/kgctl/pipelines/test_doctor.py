@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,6 +70,32 @@ def test_extras_that_are_missing_are_no_fault() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found == "[(None, \"pip install 'kgctl[sql]'\")]\n"
+
+
+@pytest.mark.parametrize("own_jars", [False, True], ids=["none", "own"])
+def test_a_pyspark_without_jars_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_jars: bool) -> None:
+    if own_jars:
+        monkeypatch.setenv(VARIABLE, str(jars(tmp_path / "jars")))
+    monkeypatch.setattr("kgctl.pipelines.spark.installation.pyspark_dir", lambda: tmp_path)
+    connector = finding("kafka connector")
+    assert (connector.found, connector.ok) == ("not checked: pyspark has no jars", False)
+    assert connector.advice == "pyspark is installed without its jars: `pip install --force-reinstall pyspark`"
+
+
+@pytest.mark.parametrize("own_jars", [False, True], ids=["none", "own"])
+def test_pyspark_client_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_jars: bool) -> None:
+    """It has the module, but neither the jars nor the name."""
+
+    def version_of(name: str) -> str:
+        if name == "pyspark":
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    if own_jars:
+        monkeypatch.setenv(VARIABLE, str(jars(tmp_path / "jars")))
+    monkeypatch.setattr("kgctl.pipelines.spark.installation.version", version_of)
+    connector = finding("kafka connector")
+    assert (connector.ok, connector.advice) == (False, "pip install 'kgctl[pipelines]'")
 
 
 def test_nothing_heavy_is_loaded() -> None:

@@ -52,10 +52,11 @@ def launched(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
             if archive is None:
                 raise
             # The archive is only an optimization: start again without it.
-            drop(archive)
             end_jvm(process, 0)
             process = start_jvm(launch, ())
             gateway = connect(process, launch)
+            # Not earlier: a wrong JVM option fails both starts, and the archive may be good.
+            drop(archive)
         yield gateway
     finally:
         end_jvm(process, end_timeout_s)

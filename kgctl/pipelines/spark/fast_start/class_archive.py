@@ -57,7 +57,11 @@ def drop(archive: Path) -> None:
 def make_in_background(java: Java) -> bool:
     """Start a low-priority process that makes the archive in half a minute; False if none is needed or possible."""
     cache = writable_cache_dir()
-    if cache is None or _is_off() or find(java) is not None:
+    if cache is None or _is_off():
+        return False
+    # Also if an archive exists: an attempt may have been killed shortly before another one succeeded.
+    attempts.remove_leftovers(cache)
+    if find(java) is not None:
         return False
     lock = attempts.begin(_claim_file(cache, java))
     if lock is None:

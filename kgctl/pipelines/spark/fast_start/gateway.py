@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from kgctl.pipelines.spark.installation import pyspark_dir
-from kgctl.pipelines.spark.launcher import Launch, SparkDidNotStart, log_tail
+from kgctl.pipelines.spark.launcher import Launch, SparkDidNotStart, did_not_start
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -105,7 +105,7 @@ def _spawn(command: Sequence[str], environ: Mapping[str, str], log: IO[bytes]) -
 
 
 def connect(process: subprocess.Popen[bytes], launch: Launch) -> JavaGateway:
-    """Wait for the JVM. Raises SparkDidNotStart, with the end of the log, if it ends early or takes too long."""
+    """Wait for the JVM. Raises SparkDidNotStart if it ends early or takes too long."""
     # Imported before waiting: the import takes as long as the JVM's start.
     from pyspark.java_gateway import launch_gateway
 
@@ -126,10 +126,10 @@ def _connection_of(process: subprocess.Popen[bytes], launch: Launch) -> tuple[in
     while not file.exists():
         code = process.poll()
         if code is not None:
-            raise SparkDidNotStart(f"Spark's JVM did not start: it exited with {code}{log_tail(launch.log)}")
+            raise did_not_start(f"Spark's JVM did not start and exited with {code}", launch.log)
         if time.monotonic() > deadline:
             process.kill()
-            raise SparkDidNotStart(f"Spark's JVM did not start within {_START_TIMEOUT_S:.0f} s{log_tail(launch.log)}")
+            raise did_not_start(f"Spark's JVM did not start within {_START_TIMEOUT_S:.0f} s", launch.log)
         time.sleep(_POLL_S)
     written = file.read_bytes()
     file.unlink()

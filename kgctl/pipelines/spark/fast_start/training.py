@@ -30,9 +30,10 @@ def make() -> Path | None:
     cache = writable_cache_dir()
     if cache is None:
         return None
-    attempts.remove_leftovers(cache)
     java = find_java()
     os.environ |= {SWITCH: "off", VARIABLE: "1"}
+    # The archive is for the class path without additions.
+    os.environ.pop("SPARK_CONF_DIR", None)
     with tempfile.TemporaryDirectory(prefix=attempts.FOLDER_PREFIX, dir=cache, ignore_cleanup_errors=True) as folder:
         raw = Path(folder) / "classes"
         settings = RunSettings(

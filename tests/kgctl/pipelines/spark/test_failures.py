@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,9 @@ def test_the_advice_for_a_full_disk_names_folders(tmp_path: Path) -> None:
     text = advice(settings)
     assert f"{tmp_path / 'new' / 'out'} has " in text
     assert "MB free" in text
+    assert "_checkpoints has " in text
+    # An archive has no checkpoint.
+    assert "_checkpoints" not in advice(replace(settings, archived=("orders",)))
 
 
 def test_a_job_that_lost_records_gives_advice_that_a_run_can_follow() -> None:

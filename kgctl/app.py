@@ -44,7 +44,7 @@ COMMANDS = {
     "broker": Entry("kgctl.commands.broker.app:broker_app", "Run a local broker: one per data directory."),
     "store": Entry("kgctl.commands.store.verbs:STORE", "Read a broker's data directory offline."),
     "pipeline": Entry(
-        "kgctl.commands.pipelines.app:pipeline_app", "Analyze consumer groups with Spark: tables, a report."
+        "kgctl.commands.pipelines.app:pipeline_app", "Analyze groups and topics with Spark; archive and replay them."
     ),
     "bench": Entry("kgctl.commands.bench.verbs:BENCH", "Measure a cluster with records and members of a group."),
     "lab": Entry("kgctl.commands.lab.verbs:LAB", "Simulate how consumer groups rebalance."),

@@ -90,8 +90,9 @@ JOBS = {
             "lag",
             "compares committed offsets with log ends over time",
             "Computes lag at points in time --step apart, up to the time until which decode has read all commits. The job "
-            "asks the cluster where each log ended at each point, so it also computes lag for the past. Lag in time is the "
-            "age of the oldest record that the group has not committed.",
+            "asks the cluster where each log ended at each point, so it also computes lag for the past. With --once, the last "
+            "point is when the run began; with --follow, points are multiples of --step. Lag in time is the age of the oldest "
+            "record that the group has not committed.",
             writes=(LOG_ENDS, LAG),
             function="kgctl.pipelines.jobs.lag:run",
             tables=(COMMITS,),
@@ -100,9 +101,11 @@ JOBS = {
         Job(
             "evaluate",
             "judges the health of each partition of a group: OK, LAGGING, STALLED, STOPPED or REWOUND",
-            "Applies Burrow's five rules to the last ten commits of a partition, in this order. No lag at one of the commits: "
-            "OK. A committed offset went back: REWOUND. No commit for longer than the ten commits span: STOPPED. Lag, and all "
-            "commits are of one offset: STALLED. Lag that never fell: LAGGING.",
+            "Applies Burrow's rules to the last ten commits of a partition; the first one that applies decides. There is no "
+            "commit, or the end of the log is not known: UNKNOWN. There is no lag now: OK. The last commit is longer ago than the "
+            "time between the first and the last of the ten commits, and there has been lag for the last 100 s: STOPPED. At least "
+            "one of the ten commits had no lag: OK. A committed offset is below the one before it: REWOUND. There is lag, and all "
+            "ten commits have the same offset: STALLED. Lag never fell from one commit to the next: LAGGING. Otherwise: OK.",
             writes=(HEALTH,),
             function="kgctl.pipelines.jobs.evaluate:run",
             tables=(COMMITS,),
@@ -154,7 +157,8 @@ JOBS = {
             "finds groups whose lag, commit rate or rebalances are not what is usual for them at this time",
             "Compares each bucket of 5 --step with earlier ones of the same group: of the same hour of the week, while the history is "
             "short of the same hour of the day, else of the last day. An anomaly starts and ends with three buckets in a row, so a "
-            "short spike is none, and neither is one that comes every week. Fewer commits than usual count only if the lag is above "
+            "short spike is none, and neither is one that comes every week. An anomaly also ends after a day without buckets, as when the "
+            "group is deleted. Fewer commits than usual count only if the lag is above "
             "its range. A group that was never well has no other baseline: see health.",
             writes=(EXPECTED, ANOMALIES),
             function="kgctl.pipelines.jobs.anomalies:run",

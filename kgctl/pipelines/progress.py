@@ -11,8 +11,8 @@ class Progress:
     """`kind` is ready, starting, started, job, progress, done, failed, note or timing; times in seconds.
 
     `records` were read by a stream, `rows` written by a batch job. `behind` counts offsets to the ends of the logs,
-    `behind_by_partition` as {topic: {partition: offsets}} where there are any; `metrics` are those of Spark's connector. A `timing` has the `seconds` of a `phase` and,
-    for a batch, those of its `parts`.
+    `behind_by_partition` as {topic: {partition: offsets}} where there are any; `metrics` are those of Spark's connector. A `timing`
+    has the `seconds` of a `phase` and, for a batch, those of its `parts`. A `failed` that `says_all` makes Spark's log unnecessary.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class Progress:
     phase: str | None = None
     seconds: float | None = None
     parts: dict[str, float] | None = None
+    says_all: bool | None = None
 
     def to_json(self) -> str:
         return json.dumps({key: value for key, value in asdict(self).items() if value not in (None, "", {})})

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from kgctl.client.net.errors import KgctlError
 from kgctl.exit_codes import INTERRUPTED
@@ -30,7 +31,7 @@ class PipelinesMissing(KgctlError):
 
 
 class RunFailed(KgctlError):
-    """A run failed; `log` is the end of Spark's log."""
+    """A run failed; `log` is the end of Spark's log, empty if the message says all."""
 
     def __init__(self, message: str, exit_code: int, log: str) -> None:
         super().__init__(message)
@@ -71,8 +72,7 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
         assert process.stdout is not None
         with process, _signals_to(process) as received:
             try:
-                process.stdin.write(settings.to_json().encode() + b"\n")
-                process.stdin.flush()
+                _send(settings, process.stdin)
                 for line in process.stdout:
                     progress = from_json(line.decode())
                     if progress.kind == "ready":
@@ -89,13 +89,24 @@ def run(settings: RunSettings, on_progress: Callable[[Progress], None]) -> bool:
                 raise
     if code == 0:
         return True
-    if failure is None and (code == INTERRUPTED or len(received) > 1):
+    if failure is None and (code == INTERRUPTED or received):
+        # A process that a signal ends before its handlers are set has another exit code.
         return False
     tail = _tail(log, begin)
     if failure is not None:
-        raise RunFailed(failure.text, failure.exit_code or 1, tail)
+        raise RunFailed(failure.text, failure.exit_code or 1, "" if failure.says_all else tail)
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     raise RunFailed(f"the Spark process ended with {how} and gave no reason", 1, tail)
+
+
+def _send(settings: RunSettings, stdin: IO[bytes]) -> None:
+    try:
+        stdin.write(settings.to_json().encode() + b"\n")
+        stdin.flush()
+    except BrokenPipeError:
+        # The process has ended; its exit code says how. Closing would flush again, and fail again.
+        with contextlib.suppress(BrokenPipeError):
+            stdin.close()
 
 
 def _environment() -> dict[str, str]:

@@ -21,3 +21,8 @@ def rate(per_s: float) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: "1 member", "1,200 members"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_are(number: int, noun: str) -> str:
+    """With the verb: "1 record is", "1,200 records are"."""
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"

@@ -127,7 +127,7 @@ ARCHIVE_FAULTS = (
     ),
     fault(
         "verify does not compare headers",
-        "archive/comparing.py",
+        "archive/side_by_side.py",
         "    if ours.equals(theirs):\n        return []\n",
         '    ours, theirs = ours.drop_columns(["headers"]), theirs.drop_columns(["headers"])\n    if ours.equals(theirs):\n        return []\n',
         COMPARING,
@@ -135,8 +135,8 @@ ARCHIVE_FAULTS = (
     fault(
         "a file that a merge is replacing is called unknown",
         "archive/verifying.py",
-        "    known = {file.path for file in archive.files()} | archive.leaving\n",
-        "    known = {file.path for file in archive.files()}\n",
+        "    return {file.path for file in archive.files()} | archive.leaving\n",
+        "    return {file.path for file in archive.files()}\n",
         KILLS,
     ),
     # ---- merges

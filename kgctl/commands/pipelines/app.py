@@ -1,4 +1,4 @@
-"""`kgctl pipeline`: analyzes consumer groups with Spark and writes tables and a report."""
+"""`kgctl pipeline`: analyzes groups and topics with Spark, and archives and replays topics."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
 from kgctl.model.pipelines import ColumnRow, FindingRow, JobRow, TableRow
+from kgctl.pipelines.archive.maintenance import is_archive
 from kgctl.pipelines.catalog import JOBS, Job
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.schemas.model import Table
@@ -31,7 +32,7 @@ from kgctl.render.prose import show_paragraphs
 pipeline_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Analyze consumer groups with Spark: tables, a report. Needs the extra kgctl[pipelines].",
+    help="Analyze groups and topics with Spark; archive and replay them. Needs the extra kgctl[pipelines].",
 )
 
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run.")]
@@ -41,7 +42,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder with
 @shows("pipeline-jobs")
 @local
 def list_jobs(ctx: typer.Context) -> None:
-    """List the jobs with what they read and write."""
+    """List the jobs, and what they read and write."""
     rows = [
         JobRow(job.name, job.reads, tuple(table.name for table in job.writes), job.summary) for job in JOBS.values()
     ]
@@ -86,14 +87,14 @@ pipeline_app.command("verify", epilog=pipeline_verify.EPILOG)(pipeline_verify.ve
 @shows("pipeline-status")
 @local
 def status(ctx: typer.Context, out: Out) -> None:
-    """Show the size and the last write of each table in a folder.
+    """Show the size and last write of each table in a folder.
 
     Exit code 5 if there are no tables.
     """
     rows = [_table_row(out, job, table) for job in JOBS.values() for table in job.writes]
     found = [row for row in rows if row.batches]
     if not found:
-        raise NotFound(f"{out} holds no tables")
+        raise _no_tables(out)
     settings(ctx).show(found, kind="pipeline-status")
 
 
@@ -105,7 +106,7 @@ def report(ctx: typer.Context, out: Out) -> None:
     The path of the page goes to stderr.
     """
     if not any(open_table(out / name).state().committed for name in TABLES):
-        raise NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
+        raise _no_tables(out)
     pipeline_run.report_only(out)
 
 
@@ -114,6 +115,12 @@ pipeline_app.command("restore-groups", epilog=pipeline_restore_groups.EPILOG)(pi
 pipeline_app.command("sql", epilog=pipeline_sql.EPILOG)(pipeline_sql.sql)
 pipeline_app.command("maintain", epilog=pipeline_maintain.EPILOG)(pipeline_maintain.maintain)
 pipeline_app.command("bench", epilog=pipeline_bench.EPILOG)(pipeline_bench.bench)
+
+
+def _no_tables(out: Path) -> NotFound:
+    if is_archive(out):
+        return NotFound(f"{out} is an archive and holds no tables; `kgctl pipeline verify {out}` shows what it holds")
+    return NotFound(f"{out} holds no tables; `kgctl pipeline run --out {out}` writes them")
 
 
 def _table_row(out: Path, job: Job, table: Table) -> TableRow:

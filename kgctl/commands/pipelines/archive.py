@@ -25,7 +25,7 @@ from kgctl.commands.pipelines.run_options import (
 from kgctl.commands.records.consume_options import Isolation, IsolationLevel
 from kgctl.commands.shared.effects import reads
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.times import parse_datetime
+from kgctl.commands.shared.times import check_span, parse_datetime
 
 EPILOG = (
     "Exit codes: those of kgctl; 1 Spark failed (the end of its log is shown), 4 the committed offsets of groups could not be archived (the records are), 5 a topic does not exist, 6 the folder holds "
@@ -46,22 +46,23 @@ def archive(
     ctx: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The archive; a later run adds to it.")],
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC...", show_default=False, help="The topics to archive.")
+        list[str] | None,
+        typer.Argument(metavar="TOPIC...", show_default=False, help="The topics to archive, or --all-topics."),
     ] = None,
-    all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="Archive all topics, except the cluster's own.")
-    ] = False,
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="Archive all topics, except internal ones.")] = False,
     once: Once = False,
     follow: Follow = False,
     since: Annotated[
         str,
         typer.Option(
-            "--from", metavar="earliest|latest|TIME", help="Where the archive of a topic that is new to it begins."
+            "--from",
+            metavar="earliest|latest|TIME",
+            help="Where to start reading a topic that is not in the archive yet; TIME: ISO 8601, milliseconds, or now-7d.",
         ),
     ] = "earliest",
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="TIME", help="Read only up to the first record at or after this time."),
+        typer.Option("--until", metavar="TIME", help="Stop before the first record at or after this time."),
     ] = None,
     isolation: IsolationLevel = Isolation.READ_COMMITTED,
     source: Source = "kgctl",
@@ -86,8 +87,8 @@ def archive(
 ) -> None:
     """Write topics to Parquet files with a manifest of checksums.
 
-    Keys, values, headers, timestamps and offsets are kept, and the committed offsets of the groups of these topics. Each run
-    continues where the archive ends; a commit appears completely, once, or not at all.
+    An archive keeps keys, values, headers, timestamps and offsets, and the committed offsets of groups in these topics. Each
+    run continues where the archive ends. Each commit is written completely, once, or not at all.
     """
     check_once(once=once, follow=follow)
     if follow and until is not None:
@@ -110,11 +111,13 @@ def archive(
         option=option,
         quick=quick,
     )
+    until_ms = None if until is None else parse_datetime(until, "--until")
+    check_span(common.since if isinstance(common.since, int) else None, until_ms)
     archiving = replace(
         common,
         archived=names,
         archives_all=all_topics,
-        until_ms=None if until is None else parse_datetime(until, "--until"),
+        until_ms=until_ms,
         isolation_level=isolation.value,
     )
     finish(archiving, json_lines)

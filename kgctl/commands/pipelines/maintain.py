@@ -23,8 +23,8 @@ from kgctl.pipelines.tables import maintenance
 from kgctl.pipelines.tables.retention import Keep
 
 EPILOG = (
-    "Exit codes: those of kgctl; 5 there are no tables and no archive, 6 a run is writing to the folder, or a program reads a table for more "
-    "than 30 seconds.\n\n"
+    "Exit codes: those of kgctl; 5 there are no tables and no archive, 6 a run is writing to the folder, or a program keeps reading a table for "
+    "more than 30 seconds.\n\n"
     + examples(
         "kgctl pipeline maintain --out facts --merge",
         "kgctl pipeline maintain --out archive --merge --execute",
@@ -43,23 +43,24 @@ def maintain(
         Path, typer.Option("--out", metavar="DIR", help="The folder with the tables of a run, or an archive.")
     ],
     merge: Annotated[
-        bool, typer.Option("--merge", help="Merge small files: up to 256 MiB of a day become one.")
+        bool, typer.Option("--merge", help="Merge the small files of a day into files of up to 256 MiB.")
     ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(
             "--keep",
             metavar="[TABLE=]DAYS",
-            help="Drop days (UTC) that ended longer ago, such as 30d; all: keep all days of a table. Repeatable; an entry "
-            "with a table takes precedence over one without.",
+            help="Drop days (UTC) that ended longer ago than DAYS, such as 30d; all: keep all days. Repeatable; an entry with a "
+            "table takes precedence over one without. [default: drop nothing]",
         ),
     ] = None,
     execute: Execute = False,
 ) -> None:
     """Drop old days of tables, and merge small files.
 
-    An archive keeps all of its records; only its small files are merged. Readers of the folder see each day before or after. No
-    batch that was ever committed can be written again. A run cannot use the folder at the same time; a run with --follow merges small files itself.
+    An archive keeps all of its records; only its small files are merged. Readers see each day either before or after the change.
+    A stream that repeats a batch still does not write it again. A run cannot use the folder at the same time; a run with
+    --follow merges small files itself.
     """
     if not (merge or keep):
         raise typer.BadParameter("Give at least one of them.", ctx=ctx, param_hint="'--merge', '--keep'")

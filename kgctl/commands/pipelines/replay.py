@@ -35,6 +35,7 @@ from kgctl.commands.pipelines.replay_options import (
     To,
     Topic,
     Until,
+    distinct,
     parse_rate,
     parse_speed,
 )
@@ -47,7 +48,7 @@ from kgctl.commands.shared.interruption import Interrupted, Interruption
 from kgctl.commands.shared.journaling import journaled, keep
 from kgctl.commands.shared.outcome import conclude, note_dry_run
 from kgctl.commands.shared.settings import Settings, settings
-from kgctl.commands.shared.times import parse_datetime
+from kgctl.commands.shared.times import check_span, parse_datetime
 from kgctl.exit_codes import INTERRUPTED
 from kgctl.journal.items import topics_created
 from kgctl.model.changes import DONE, FAILED
@@ -56,10 +57,11 @@ from kgctl.model.pipelines import ReplayRow
 from kgctl.pipelines.archive.layout import TopicFacts
 from kgctl.pipelines.archive.manifest import Archive, kept_in_place, read_archive
 from kgctl.pipelines.progress import Progress
-from kgctl.pipelines.replay.log import FOLDER, keep_settings, kept_settings
+from kgctl.pipelines.replay.log import FOLDER, keep_settings, kept_settings, locked
 from kgctl.pipelines.replay.plan import plan_rows
 from kgctl.pipelines.replay.settings import PREFIX, ReplaySettings, id_of, settings_of
 from kgctl.pipelines.runner import PipelinesMissing
+from kgctl.pipelines.tables.errors import Damaged
 from kgctl.render import note
 from kgctl.render.progress import ProgressLine
 from kgctl.watch.figures import counted
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 KIND = "pipeline-replay"
 EPILOG = (
     "Exit codes: those of kgctl; 1 a record or a file cannot be used, 6 the target cannot take the records or another process runs "
-    "this replay, 130 interrupted. A replay that ended before its end continues when the same command runs again.\n\n"
+    "this replay, 130 interrupted. To continue an unfinished replay, run the same command again.\n\n"
     + examples(
         "kgctl pipeline replay archive --all-topics --create --context new",
         "kgctl pipeline replay archive --all-topics --create --execute",
@@ -113,11 +115,13 @@ def replay(
     Keys, values, headers and timestamps are those of the archive, and each partition keeps its order. Without --execute the
     plan is shown and nothing changes.
 
-    Each transaction also commits the position of the replay, under a group with the name of its id. The same command
+    Each transaction also commits the position of the replay, as offsets of the group kgctl-replay-ID. The same command
     therefore continues a replay that was interrupted or killed, and no record is lost or written twice. If the archive has
     grown, the same command writes what is new.
     """
     pace = parse_rate(rate), parse_speed(speed)
+    if replicas is not None and not create:
+        raise typer.BadParameter("Give it with --create.", param_hint="'--replication-factor'")
     if shift is not None and is_now:
         raise typer.BadParameter("Give one of them.", param_hint="'--shift-time', '--now'")
     by_key = one_of(partitions, ("same", "by-key"), "--partitions") == "by-key"
@@ -144,6 +148,7 @@ def replay(
             name = PREFIX + name
         kept = (state or folder / FOLDER) / name
         replay_settings, resolved = _settings(name, wanted, targets, kept, no_transactions)
+        replay_settings = _with_first_counts(admin, archive, replay_settings)
         rows = _plan(admin, archive, replay_settings, create=create, restart=restart)
         if not execute:
             _conclude(chosen, rows, replay_settings, execute=False)
@@ -152,7 +157,8 @@ def replay(
             _conclude(chosen, rows, replay_settings, execute=True)
         if importlib.util.find_spec("pyarrow") is None:
             raise PipelinesMissing("a replay needs pyarrow: pip install 'kgctl[pipelines]'")
-        _create(chosen, admin, archive, rows, replicas)
+        with locked(kept):
+            _create(chosen, admin, archive, rows, replicas)
         rows = _carry_out(chosen, admin, archive, replay_settings, resolved, rows, pace, compression, kept, restart)
     _conclude(chosen, rows, replay_settings, execute=True)
 
@@ -175,7 +181,7 @@ def _targets(archive: Archive, to: str | None, topics: Sequence[str], everything
             )
         found = {names[0]: to}
     elif topics:
-        found = dict(_renamed(text, known) for text in topics)
+        found = distinct((_renamed(text, known) for text in topics), "--topic")
     else:
         raise typer.BadParameter("Give --to TOPIC, --topic or --all-topics.", param_hint="'--to'")
     for name in found:
@@ -214,6 +220,7 @@ def _settings(
             "shift_ms": _shift_ms(wanted["shift"]),
             "sources": {},
         }
+        check_span(resolved["since_ms"], resolved["until_ms"])
     for source, target in targets.items():
         if resolved["sources"].setdefault(target, source) != source:
             other = resolved["sources"][target]
@@ -223,6 +230,14 @@ def _settings(
     except re.error as error:
         text = f"{wanted['key_match']!r} is not a regular expression: {error}."
         raise typer.BadParameter(text, param_hint="'--key-match'") from None
+
+
+def _with_first_counts(admin: Admin, archive: Archive, replay_settings: ReplaySettings) -> ReplaySettings:
+    from kgctl.pipelines.replay.positions import first_counts
+
+    found = admin.stored_topics(list(replay_settings.sources))
+    counts = {name: one.partitions for name, one in found.items() if isinstance(one, StoredTopic)}
+    return replace(replay_settings, counts=first_counts(admin, archive, replay_settings, counts))
 
 
 def _plan(
@@ -245,11 +260,17 @@ def _plan(
 
 
 def _create(chosen: Settings, admin: Admin, archive: Archive, rows: Sequence[ReplayRow], replicas: int | None) -> None:
-    """Create the topics that do not exist yet, each with its facts in the archive."""
+    """Create the topics that do not exist yet, each with its facts in the archive.
+
+    Raises Damaged, and creates none, if the archive lacks a file of them.
+    """
     found = admin.stored_topics([row.target for row in rows])
-    for row in rows:
-        if found[row.target] is None:
-            _create_one(chosen, admin, row.target, archive.topics[row.topic], replicas)
+    missing = [row for row in rows if found[row.target] is None]
+    path = archive.missing_file({row.topic for row in missing})
+    if path is not None:
+        raise Damaged(f"{path}: the file is missing; no topic was created")
+    for row in missing:
+        _create_one(chosen, admin, row.target, archive.topics[row.topic], replicas)
 
 
 def _create_one(chosen: Settings, admin: Admin, target: str, facts: TopicFacts, replicas: int | None) -> None:
@@ -281,6 +302,7 @@ def _carry_out(
     from broker.protocol.compression import Codec
     from kgctl.pipelines.replay.pacing import Pace
     from kgctl.pipelines.replay.running import Means, run_replay
+    from kgctl.pipelines.replay.sending import UnusableRecord
 
     found = admin.stored_topics(list(replay_settings.sources))
     counts = {name: one.partitions for name, one in found.items() if isinstance(one, StoredTopic)}
@@ -303,6 +325,8 @@ def _carry_out(
         interruption.may_interrupt,
         on_progress,
     )
+    # The same command would begin again, and write the same records a second time.
+    continues = "the command without --restart continues" if restart else "the same command continues"
     try:
         with interruption:
             done = run_replay(
@@ -312,15 +336,18 @@ def _carry_out(
                 Pace(*pace),
                 means,
                 restart=restart,
-                begun=lambda: keep_settings(kept, resolved),
+                begun=lambda: keep_settings(kept, {**resolved, "counts": {**counts, **replay_settings.counts}}),
             )
     except Interrupted:
         line.close()
-        note("Interrupted. What was committed stays; the same command continues from there.")
+        note(f"Interrupted. What was committed stays; {continues} from there.")
         raise typer.Exit(INTERRUPTED) from None
+    except UnusableRecord:
+        line.close()
+        raise
     except KgctlError:
         line.close()
-        note("The replay has not reached its end; the same command continues it.")
+        note(f"The replay has not reached its end; {continues} it.")
         raise
     line.close()
     by_topic: dict[str, int] = {}

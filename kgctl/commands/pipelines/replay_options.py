@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ def _checked_id(name: str | None) -> str | None:
 
 To = Annotated[
     str | None,
-    typer.Option("--to", metavar="TOPIC", callback=not_empty, help="The topic to write; for one topic of the archive."),
+    typer.Option("--to", metavar="TOPIC", callback=not_empty, help="The topic to write, if one topic is replayed."),
 ]
 Topic = Annotated[
     list[str] | None,
@@ -55,7 +56,7 @@ ByPartition = Annotated[
     typer.Option(
         "--partitions",
         metavar="same|by-key",
-        help="same: the partitions of the archive; by-key: as a producer chooses them by key.",
+        help="same: the partitions of the archive; by-key: the producer chooses the partition by key.",
     ),
 ]
 Key = Annotated[list[str] | None, typer.Option("--key", metavar="TEXT", help="Only records with this key; repeatable.")]
@@ -63,29 +64,41 @@ KeyMatch = Annotated[
     str | None, typer.Option("--key-match", metavar="REGEX", help="Only records whose whole key matches.")
 ]
 From = Annotated[
-    str | None, typer.Option("--from", metavar="TIME", callback=not_empty, help="Only records of this time or later.")
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        callback=not_empty,
+        help="Only records at or after this time: ISO 8601, milliseconds, or now-7d.",
+    ),
 ]
 Until = Annotated[
     str | None, typer.Option("--until", metavar="TIME", callback=not_empty, help="Only records before this time.")
 ]
 Shift = Annotated[
     str | None,
-    typer.Option("--shift-time", metavar="DURATION", help="Add to each timestamp, such as 7d; -1h30m subtracts."),
+    typer.Option("--shift-time", metavar="DURATION", help="Add this to each timestamp, such as 7d; -1h30m subtracts."),
 ]
 Now = Annotated[bool, typer.Option("--now", help="Give each record the time at which it is sent.")]
-Rate = Annotated[str | None, typer.Option("--rate", metavar="N/s", help="At most this many records per second.")]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        "--rate", metavar="N/s", help="At most this many records per second, such as 500 or 10k/s. [default: no limit]"
+    ),
+]
 Speed = Annotated[
     str | None,
     typer.Option(
         "--speed",
         metavar="X",
-        help="Keep the recorded distances between records: 1 as fast as they were written, 10 ten times as fast.",
+        help="Keep the recorded intervals between records: 1 for the original speed, 10 for ten times that. [default: as fast "
+        "as possible]",
     ),
 ]
 NoTransactions = Annotated[
     bool,
     typer.Option(
-        "--no-transactions", help="For clusters without transactions: a crash repeats records, and loses none."
+        "--no-transactions", help="For clusters without transactions: a crash repeats records, but loses none."
     ),
 ]
 Id = Annotated[
@@ -94,16 +107,26 @@ Id = Annotated[
         "--id",
         metavar="NAME",
         callback=_checked_id,
-        help="The id of the replay; another one writes the records again. [default: from archive, cluster and options]",
+        help="The id of the replay; another one writes the records again. [default: derived from archive, cluster and options]",
     ),
 ]
 Restart = Annotated[
-    bool, typer.Option("--restart", help="Begin again: forget how far an earlier run with this id was.")
+    bool, typer.Option("--restart", help="Start over, regardless of how far an earlier run with this id was.")
 ]
 State = Annotated[
     Path | None,
-    typer.Option("--state", metavar="PATH", help="The folder for what replays keep. [default: _replays in DIR]"),
+    typer.Option("--state", metavar="PATH", help="The folder for the state of replays. [default: _replays in DIR]"),
 ]
+
+
+def distinct(pairs: Iterable[tuple[str, str]], option: str) -> dict[str, str]:
+    """Old and new names. Raises BadParameter if one stands there twice: only one of them would count."""
+    found: dict[str, str] = {}
+    for old, new in pairs:
+        if old in found:
+            raise typer.BadParameter(f"{old!r} is given twice.", param_hint=f"'{option}'")
+        found[old] = new
+    return found
 
 
 def parse_rate(text: str | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from broker.light_dataclasses import replace
 from kgctl.client.net.errors import KgctlError, NotFound, Precondition
 from kgctl.commands.groups.reset_execution import Drain, drain_seconds
 from kgctl.commands.groups.restoration import OFFSET, Restoration
-from kgctl.commands.pipelines.replay_options import State
+from kgctl.commands.pipelines.replay_options import State, distinct
 from kgctl.commands.shared.arguments import Execute, not_empty
 from kgctl.commands.shared.effects import check_change, decides_itself, shows
 from kgctl.commands.shared.help import examples
@@ -58,7 +58,7 @@ def restore_groups(
             "--group",
             metavar="OLD[=NEW]",
             callback=not_empty,
-            help="Only this group of the archive, under its old or a new name; repeatable. [default: all]",
+            help="Restore only this group, under its old or a new name; repeatable. [default: all]",
         ),
     ] = None,
     topic: Annotated[
@@ -67,7 +67,7 @@ def restore_groups(
             "--topic",
             metavar="NAME[=NEW]",
             callback=not_empty,
-            help="Only offsets of this topic, under its own or a new name; repeatable. [default: what was replayed]",
+            help="Restore only offsets in this topic, under its own or a new name; repeatable. [default: replayed topics]",
         ),
     ] = None,
     by: Annotated[
@@ -75,8 +75,8 @@ def restore_groups(
         typer.Option(
             "--by",
             metavar="replay|timestamp",
-            help="The offsets that the records got in a replay, or the first records at or after the times of those that "
-            "were next. [default: replay, where it is known]",
+            help="replay: the offsets that records got in a replay; timestamp: the first record at or after the time of the next "
+            "unread one. [default: replay, where it is known]",
         ),
     ] = None,
     id_: Annotated[
@@ -87,12 +87,12 @@ def restore_groups(
     drain: Drain = None,
     execute: Execute = False,
 ) -> None:
-    """Give groups the committed offsets that an archive keeps.
+    """Set the committed offsets of groups to those of an archive.
 
-    After a replay into the same partitions they are exact: each group continues with the first record that it had not read.
-    Topics that were moved by other means, or replayed by key, are found by time: a group may read records again, and skips
-    none. A group that does not exist is created. Groups that have members are refused; see --drain. Without --execute the
-    plan is shown and nothing changes.
+    After a replay into the same partitions, the offsets are exact: each group continues with the first record that it had
+    not read. For topics that were replayed by key or moved by other means, offsets are found by time: a group may read
+    records again, but skips none. Groups that do not exist are created. Groups that have members are refused; see --drain.
+    Without --execute the plan is shown and nothing changes.
     """
     if by not in (None, REPLAY, TIMESTAMP):
         raise typer.BadParameter(f"{by!r} is not one of {REPLAY}, {TIMESTAMP}.", param_hint="'--by'")
@@ -107,7 +107,19 @@ def restore_groups(
     taken = datetime.fromtimestamp(snapshot.taken_ms / 1000, UTC)
     note(f"The archive has the committed offsets of {taken:%Y-%m-%d %H:%M:%S} UTC.")
     with chosen.admin() as admin:
-        topics = _topics(admin, archive, state or folder / FOLDER, id_, topic or ())
+        kept = state or folder / FOLDER
+        topics = _topics(admin, archive, kept, id_, topic or (), {one.topic for one in snapshot.offsets})
+        if by != TIMESTAMP and (unknown := [name for name, one in topics.items() if not one.is_replayed]):
+            some = ", ".join(map(repr, unknown))
+            if by == REPLAY:
+                raise Precondition(
+                    f"no replay of this archive to this cluster is known for {some}: leave --by out to find offsets by time, or "
+                    "give --state"
+                )
+            note(
+                f"No replay of {some} to this cluster is known in {kept}: offsets are found by time. If there was a replay, "
+                "name its folder with --state."
+            )
         found = _resolved(admin, continuations(snapshot, topics, by_timestamp=by == TIMESTAMP))
         if others := left_out(snapshot, topics):
             note(f"{counted(others, 'committed offset')} of other topics left out.")
@@ -143,6 +155,8 @@ def _chosen(folder: Path, snapshot: GroupsSnapshot | None, given: Sequence[str])
         old, new = next(((old, new) for old, new in [(text, text), *parts] if old in known), (text, text))
         if old not in known:
             raise NotFound(f"the archive has no committed offsets of group {text.partition('=')[0]!r}")
+        if old in names:
+            raise typer.BadParameter(f"{old!r} is given twice.", param_hint="'--group'")
         if not new or new in names.values():
             raise typer.BadParameter(f"{text!r} names {'two groups' if new else 'no group'}.", param_hint="'--group'")
         names[old] = new
@@ -151,11 +165,11 @@ def _chosen(folder: Path, snapshot: GroupsSnapshot | None, given: Sequence[str])
 
 
 def _topics(
-    admin: Admin, archive: Archive, state: Path, id_: str | None, chosen: Sequence[str]
+    admin: Admin, archive: Archive, state: Path, id_: str | None, chosen: Sequence[str], needed: Collection[str]
 ) -> dict[str, ReplayedTopic]:
     """How the topics of the archive came to the cluster: as its replays say, or without one under their own names.
 
-    `chosen`: the topics, with their new names if they have any.
+    `chosen`: the topics, with their new names if they have any. `needed`: those in which the groups have offsets.
     """
     replays = [
         one
@@ -164,18 +178,23 @@ def _topics(
     ]
     if id_ is not None and not replays:
         raise NotFound(f"no replay {id_} has written to this cluster")
-    wanted = {old: new or None for old, _, new in (text.partition("=") for text in chosen)}
+    wanted = distinct(((old, new) for old, _, new in (text.partition("=") for text in chosen)), "--topic")
+    if len({new or old for old, new in wanted.items()}) < len(wanted):
+        raise typer.BadParameter("two topics would be one.", param_hint="'--topic'")
     for name in wanted:
         if name not in archive.topics:
             raise NotFound(f"the archive has no topic {name!r}; it has {', '.join(archive.topics)}")
     several: dict[str, list[tuple[str, KeptReplay]]] = {}
     for replay in replays:
         for target, source in replay.settings.sources.items():
-            if not chosen or (source in wanted and wanted[source] in (None, target)):
+            if not chosen or (source in wanted and wanted[source] in ("", target)):
                 several.setdefault(source, []).append((target, replay))
-    found: dict[str, tuple[str, KeptReplay | None]] = {name: _preferred(name, some) for name, some in several.items()}
-    for name in wanted if chosen else () if found else archive.topics:
-        found.setdefault(name, (wanted.get(name) or name, None))
+    found: dict[str, tuple[str, KeptReplay | None]] = {
+        name: _preferred(name, some) for name, some in several.items() if name in needed
+    }
+    for name in wanted if chosen else () if several else archive.topics:
+        if name in needed:
+            found.setdefault(name, (wanted.get(name) or name, None))
     targets = {target for target, _ in found.values()} | {one for replay in replays for one in replay.settings.sources}
     stored = admin.stored_topics(sorted(targets))
     counts = {name: topic.partitions for name, topic in stored.items() if isinstance(topic, StoredTopic)}

@@ -25,6 +25,7 @@ from kgctl.commands.pipelines.run_options import (
     Trigger,
     above_zero,
     check_once,
+    is_given,
     local_folder,
     one_of,
     settings_of,
@@ -50,9 +51,10 @@ from kgctl.render.progress import ProgressLine
 LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
-    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 3 a verdict is as bad as --fail-on, or worse, "
+    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 3 a group has the status of --fail-on or a worse one, "
     "4 a sink failed (the tables are complete), 5 no group has committed yet, 6 the folder "
-    "holds another cluster's tables or another run is writing to it, 7 the cluster cannot be reached, 130 interrupted. "
+    "holds another cluster's tables, its checkpoint is damaged or missing, or another run is writing to it, 7 the cluster "
+    "cannot be reached, or with --follow for longer than --max-outage, 130 interrupted. "
     "To resume a run that failed, start it again."
 )
 EPILOG = (
@@ -79,11 +81,21 @@ def run(
     report: Annotated[bool, typer.Option("--report", help="Write the report after the jobs.")] = False,
     source: Source = "kgctl",
     since: Annotated[
-        str, typer.Option("--from", metavar="earliest|latest|TIME", help="Where the first run starts to read.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="earliest|latest|TIME",
+            help="Where the first run starts to read; TIME: ISO 8601, milliseconds, or now-7d.",
+        ),
     ] = "earliest",
     step: Annotated[
         float,
-        typer.Option("--step", metavar="SECONDS", help="Distance between the points in time at which lag is computed."),
+        typer.Option(
+            "--step",
+            metavar="SECONDS",
+            help="Time between two points of lag; windows of commit_rates are as long, those of churn 60 times, buckets of "
+            "anomalies 5 times.",
+        ),
     ] = 60.0,
     topics: Annotated[
         str | None,
@@ -91,20 +103,23 @@ def run(
             "--topics",
             metavar="REGEX",
             callback=parsed("--topics"),
-            help="Only topics whose whole name matches, for jobs about topics. [default: see `kgctl pipeline explain`]",
+            help="For retention, compaction and producers: only topics whose whole name matches. [default: all]",
         ),
     ] = None,
     scan_every: Annotated[
         float,
-        typer.Option(
-            "--scan-every", metavar="SECONDS", help="With --follow: how often jobs that examine whole topics run."
-        ),
+        typer.Option("--scan-every", metavar="SECONDS", help="With --follow: how often retention and compaction run."),
     ] = 3600.0,
     trigger: Trigger = 10.0,
     max_outage: MaxOutage = "15m",
     max_offsets: Annotated[
         int | None,
-        typer.Option("--max-offsets-per-trigger", metavar="N", min=1, help="Maximum number of records per batch."),
+        typer.Option(
+            "--max-offsets-per-trigger",
+            metavar="N",
+            min=1,
+            help="Maximum number of records per batch. [default: 2000000]",
+        ),
     ] = None,
     table_format: Annotated[
         str | None,
@@ -131,7 +146,7 @@ def run(
         bool,
         typer.Option(
             "--quick",
-            help="The JVM starts faster but runs slower. [default: only with --once and up to 200,000 records]",
+            help="For little data: the JVM starts faster but runs slower. [default: with --once and up to 200,000 records]",
         ),
     ] = False,
     sink: Annotated[
@@ -139,7 +154,7 @@ def run(
         typer.Option(
             "--sink",
             metavar="KIND:WHERE",
-            help=f"Where verdicts go: {', '.join(FORMS)}; repeatable.",
+            help=f"Where to send verdicts: {', '.join(FORMS)}; repeatable.",
         ),
     ] = None,
     webhook_headers: Annotated[
@@ -149,12 +164,17 @@ def run(
         ),
     ] = None,
     repeat: Annotated[
-        str, typer.Option("--repeat", metavar="DURATION", help="When topics and webhooks get the same fault again.")
+        str,
+        typer.Option(
+            "--repeat", metavar="DURATION", help="How often topics and webhooks get a persistent fault again."
+        ),
     ] = "4h",
     fail_on: Annotated[
         str | None,
         typer.Option(
-            "--fail-on", metavar="STATUS", help=f"Exit with 3 if a group is as bad or worse: {', '.join(LIMITS)}."
+            "--fail-on",
+            metavar="STATUS",
+            help=f"Exit with code 3 if a group has this status or a worse one: {', '.join(LIMITS)}.",
         ),
     ] = None,
     timings: Annotated[bool, typer.Option("--timings", help="Show how long each phase took.")] = False,
@@ -162,10 +182,10 @@ def run(
 ) -> None:
     """Run jobs one after another in one Spark session.
 
-    They write Parquet tables to DIR, which other programs can read at any time.
+    The jobs write tables to DIR, as Parquet files that other programs can read at any time.
 
-    A verdict is the health of a group: that of its worst partition. Topics and webhooks get it when it changes, and a fault
-    again after --repeat. A Prometheus file has all groups after each evaluation.
+    A verdict is the health of a group: that of its worst partition. With --sink, topics and webhooks get each change of a
+    verdict, and a persistent fault again every --repeat. A Prometheus file has all groups after each evaluation.
     """
     check_once(once=once, follow=follow)
     if follow and report:
@@ -181,6 +201,11 @@ def run(
     if fail_on is not None and follow:
         raise typer.BadParameter("A run with --follow does not end; use --sink instead.", param_hint="'--fail-on'")
     limit = None if fail_on is None else one_of(fail_on.upper(), LIMITS, "--fail-on")
+    kinds = {target.kind for target in targets}
+    if webhook_headers is not None and "webhook" not in kinds:
+        raise typer.BadParameter("Give it with --sink webhook.", param_hint="'--webhook-headers'")
+    if is_given(ctx, "repeat") and not kinds & {"kafka", "webhook"}:
+        raise typer.BadParameter("Give it with --sink kafka or webhook.", param_hint="'--repeat'")
     if targets and not verdict_tables(names):
         raise typer.BadParameter(f"None of these jobs judges groups: add {_judges()}.", param_hint="'--sink'")
     if limit is not None and limit not in statuses_of(verdict_tables(names)):
@@ -251,15 +276,15 @@ def finish(run_settings: RunSettings, json_lines: bool, timings: bool = False) -
         if failure.log and failure.exit_code == 1:
             note(f"The end of {run_settings.log_file}:")
             for text in failure.log.splitlines():
-                note(f"  {text}")
+                note(f"  {text.expandtabs(4)}")
         if json_lines:
             sys.stdout.write(Progress("failed", str(failure), exit_code=failure.exit_code).to_json() + "\n")
         raise
     finally:
         line.close()
-    if timings:
-        for text in timing_lines(phases):
-            note(text)
+        if timings:
+            for text in timing_lines(phases):
+                note(text)
     if not has_ended:
         note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)
@@ -271,13 +296,22 @@ def finish(run_settings: RunSettings, json_lines: bool, timings: bool = False) -
 
 def _check_inputs(jobs: list[Job], out: Path) -> None:
     """A job whose input does not exist yet would succeed and write nothing."""
-    for job in jobs:
+    needed = list(jobs)
+    reasons = []
+    for job in needed:
         for table in job.tables:
             writer = writer_of(table)
-            if writer not in jobs and not open_table(out / table.name).state().committed:
-                raise Precondition(
-                    f"job {job.name} reads the table {table.name}, which does not exist yet: run job {writer.name} too"
-                )
+            if writer not in needed and not open_table(out / table.name).state().committed:
+                needed.append(writer)
+                reasons.append(f"job {job.name} reads the table {table.name}, which does not exist yet")
+    if reasons:
+        names = [job.name for job in in_order(job.name for job in needed[len(jobs) :])]
+        raise Precondition(f"{reasons[0]}: run {_listed('job', names)} too")
+
+
+def _listed(noun: str, names: list[str]) -> str:
+    *others, last = names
+    return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"
 
 
 def _target(text: str) -> Target:

@@ -34,12 +34,19 @@ Trigger = Annotated[
     float, typer.Option("--trigger", metavar="SECONDS", help="With --follow: how often to check for new records.")
 ]
 MaxOutage = Annotated[
-    str, typer.Option("--max-outage", metavar="DURATION", help="With --follow: how long the cluster may be away.")
+    str,
+    typer.Option(
+        "--max-outage", metavar="DURATION", help="With --follow: how long to wait for an unreachable cluster."
+    ),
 ]
 Master = Annotated[str, typer.Option("--master", metavar="URL", help="local[*], spark://HOST:PORT, yarn or k8s://URL.")]
-Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; repeatable.")]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting, such as spark.executor.memory=2g; repeatable."),
+]
 SourceOption = Annotated[
-    list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="An option of the source; repeatable.")
+    list[str] | None,
+    typer.Option("--option", metavar="KEY=VALUE", help="An option of the source, such as minPartitions=8; repeatable."),
 ]
 JsonLines = Annotated[bool, typer.Option("--json", help="Write progress as JSON Lines to stdout.")]
 
@@ -47,6 +54,11 @@ JsonLines = Annotated[bool, typer.Option("--json", help="Write progress as JSON 
 def check_once(*, once: bool, follow: bool) -> None:
     if once and follow:
         raise typer.BadParameter("Give --once or --follow, not both.", param_hint="'--once', '--follow'")
+
+
+def is_given(ctx: typer.Context, parameter: str) -> bool:
+    """Whether the option is on the command line. Its default says nothing."""
+    return getattr(ctx.get_parameter_source(parameter), "name", None) == "COMMANDLINE"
 
 
 def settings_of(
@@ -65,8 +77,10 @@ def settings_of(
     quick: bool,
 ) -> RunSettings:
     """Settings without jobs and topics, for the cluster of the command line."""
-    if not follow and getattr(ctx.get_parameter_source("trigger"), "name", None) == "COMMANDLINE":
-        raise typer.BadParameter("Give it with --follow.", param_hint="'--trigger'")
+    if not follow:
+        for name in ("trigger", "max_outage", "scan_every"):
+            if is_given(ctx, name):
+                raise typer.BadParameter("Give it with --follow.", param_hint=f"'--{name.replace('_', '-')}'")
     folder = local_folder(out, "--out")
     connection = settings(ctx).portable_connection()
     return RunSettings(

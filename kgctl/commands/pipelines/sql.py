@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kgctl.client.net.errors import BadValue
 from kgctl.commands.shared.effects import queries_files
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.settings import settings
@@ -35,8 +36,8 @@ def sql(
     """Run SQL over the tables in a folder. Needs the extra kgctl[sql].
 
     Without SQL, list the tables and views. The dialect is DuckDB's; put double quotes around "group" and "at". A statement
-    can read files in DIR and change nothing. Times are UTC in ISO 8601, lists are JSON texts. An error in the SQL is one line
-    and exit code 2.
+    can read only files in DIR and cannot change anything. Times are in UTC, in ISO 8601; lists are JSON text. An error in the
+    SQL prints one line and exits with code 2.
     """
     chosen = settings(ctx)
     if statement is None:
@@ -44,7 +45,11 @@ def sql(
         views = [QueryableRow(view.name, view.summary, view.columns) for view in VIEWS]
         chosen.show([*tables, *views], kind="pipeline-sql-tables")
         return
-    from kgctl.pipelines.views.query import run_query
+    from kgctl.pipelines.views.query import NOT_UTF_8, run_query
 
-    found = run_query(out, sys.stdin.read() if statement == "-" else statement)
+    try:
+        text = sys.stdin.read() if statement == "-" else statement
+    except UnicodeDecodeError:
+        raise BadValue(NOT_UTF_8) from None
+    found = run_query(out, text)
     chosen.show(found.rows, kind="pipeline-sql", row=found.row)

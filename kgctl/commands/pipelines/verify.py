@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgctl.client.net.errors import KgctlError
+from kgctl.commands.pipelines.replay_options import State
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
-from kgctl.commands.shared.settings import settings
+from kgctl.commands.shared.settings import Settings, settings
 from kgctl.exit_codes import ERROR
 from kgctl.pipelines.runner import check_installed
 from kgctl.render import TABLES as TABLE_OUTPUTS
@@ -40,27 +40,29 @@ def verify(
         typer.Option(
             "--against",
             metavar="CLUSTER",
-            help="Compare every record with this cluster too: the name of a context, or HOST:PORT.",
+            help="Also compare every record with this cluster: the name of a context, or HOST:PORT.",
         ),
     ] = None,
     accept_holes: Annotated[
         bool,
         typer.Option(
             "--accept-holes",
-            help="Offsets that retention deleted before they were archived are listed, but are no fault.",
+            help="List offsets that retention deleted before they were archived, but do not count them as faults.",
         ),
     ] = False,
+    state: State = None,
 ) -> None:
     """Check an archive, alone or against a cluster.
 
     Checks manifests, checksums and records, and that no offset is missing or archived twice. Prints one row per finding.
-    Records that the cluster has deleted or compacted away since are information, not faults.
+    Records that the cluster has since deleted or compacted away are information, not faults. On another cluster, --against
+    finds the records that `kgctl pipeline replay` has written there.
     """
     check_installed(("pyarrow", "numpy"))
     from kgctl.pipelines.archive.manifest import kept_in_place
     from kgctl.pipelines.archive.verifying import verify as verify_archive
 
-    connection = None if against is None else _connection(against, settings(ctx).timeout)
+    connection = None if against is None else _connection(against, settings(ctx))
     ctx.with_resource(kept_in_place(folder))
     verified = verify_archive(folder, accepts_holes=accept_holes)
     findings = list(verified.findings)
@@ -68,8 +70,10 @@ def verify(
         from kgctl.pipelines.archive.comparing import compare
 
         try:
-            findings += compare(verified.archive, connection)
-        except KgctlError:
+            for row in compare(verified.archive, connection, state, verified.damaged):
+                findings.append(row)
+        except Exception:
+            # What the archive itself shows does not depend on the cluster.
             if findings:
                 settings(ctx).show(findings, kind="pipeline-verify")
             raise
@@ -86,14 +90,16 @@ def verify(
         raise typer.Exit(ERROR)
 
 
-def _connection(cluster: str, timeout: float) -> ConnectionSettings:
+def _connection(cluster: str, chosen: Settings) -> ConnectionSettings:
     from kgctl.contexts.connecting import connection_to
     from kgctl.contexts.target import Given, choose
 
     is_address = ":" in cluster
     words = ("--against",) * 3
     given = Given(cluster if is_address else None, None if is_address else cluster, None, words)
-    return connection_to(choose(given), timeout=timeout)
+    target = choose(given)
+    chosen.use(target)
+    return connection_to(target, timeout=chosen.timeout)
 
 
 def _counted(count: int, noun: str) -> str:

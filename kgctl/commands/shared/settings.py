@@ -71,6 +71,10 @@ class Settings:
                 note(f"Note: {sentence}" if sentence.endswith("?") else f"Note: {sentence}.")
         return self._target
 
+    def use(self, target: Target) -> None:
+        """A cluster that an option of the command names: advice on errors is then about it."""
+        self._target = target
+
     def connection(self) -> ConnectionSettings:
         """How to reach the chosen cluster, with the time limit of the command or of the context."""
         from kgctl.contexts.connecting import connection_to

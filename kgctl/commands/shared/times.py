@@ -27,3 +27,9 @@ def parse_duration(text: str, option: str) -> int:
     if found <= 0:
         raise typer.BadParameter(f"{text!r} is not above zero.", param_hint=f"'{option}'")
     return found
+
+
+def check_span(since_ms: int | None, until_ms: int | None) -> None:
+    """Raises BadParameter if --until is not after --from."""
+    if since_ms is not None and until_ms is not None and until_ms <= since_ms:
+        raise typer.BadParameter("it is not after --from.", param_hint="'--until'")

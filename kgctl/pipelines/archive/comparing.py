@@ -1,287 +1,88 @@
-"""Compares an archive with the topics of a cluster, record by record, and says why records are gone that the cluster no longer has."""
+"""Compares an archive with the topics of a cluster, record by record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as compute
 
 from kgctl.client.admin.admin import Admin
-from kgctl.client.admin.offsets import EARLIEST, LATEST, list_offsets
 from kgctl.client.admin.stored_topics import stored_topics
-from kgctl.client.consumer.fetching.options import FetchOptions
 from kgctl.client.net.connector import ConnectionSettings
 from kgctl.client.net.errors import KgctlError
-from kgctl.model.items import StoredTopic
 from kgctl.model.pipelines import ArchiveFindingRow
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.files import FILE_SCHEMA, read_records
 from kgctl.pipelines.archive.manifest import Archive
-from kgctl.pipelines.archive.verifying import finding
-from kgctl.pipelines.source.losses import DataLoss
-from kgctl.pipelines.source.options import SPARK_FETCH
-from kgctl.pipelines.source.ranges import OffsetRange
-from kgctl.pipelines.source.reading import ReadTask, read_range
-from kgctl.pipelines.source.record_columns import record_batches
+from kgctl.pipelines.archive.replayed import ReplayedPartition, Replays
+from kgctl.pipelines.archive.side_by_side import (
+    DIFFERENT,
+    EXTRA,
+    LOST,
+    MISSING_TOPIC,
+    OTHER_TOPIC,
+    SHORT_LOG,
+    Partition,
+)
+from kgctl.pipelines.archive.verifying import CONTENT, finding
 
-MISSING_TOPIC, OTHER_TOPIC, SHORT_LOG = "missing topic", "other topic", "log ends early"
-LOST, DIFFERENT, EXTRA = "lost", "different", "not archived"
-DELETED, COMPACTED = "deleted by retention", "compacted away"
-_COMMITTED = "read_committed"
-# How often retention may move the start of a log while it is read.
-_ATTEMPTS = 5
+NOT_COMPARED, NO_REPLAY = "not compared", "no replay"
+# What may come from other offsets than expected.
+DIFFERENCES = (LOST, DIFFERENT, EXTRA, SHORT_LOG)
 
 
-def compare(archive: Archive, connection: ConnectionSettings) -> Iterator[ArchiveFindingRow]:
+def compare(
+    archive: Archive,
+    connection: ConnectionSettings,
+    state: Path | None = None,
+    damaged: Collection[TopicPartition] = (),
+) -> Iterator[ArchiveFindingRow]:
     """Findings for each partition of the archive. Raises KgctlError if the cluster cannot be asked or read.
 
-    Records that retention or compaction has removed since are information, not a fault.
+    On another cluster, what a replay of the archive has written is where the replay says; `state` is its folder. Without a
+    replay, records have the offsets of the archive. Records that retention or compaction has removed since are information,
+    not a fault. Partitions that are `damaged` are not compared.
     """
     with Admin(connection) as admin:
         found = admin.run(stored_topics(admin.cluster, sorted(archive.topics)))
+        replays = Replays(archive, state, admin, found)
         is_same_cluster = admin.cluster_id() == archive.cluster_id
         for name, facts in archive.topics.items():
             topic = found.get(name)
             if isinstance(topic, KgctlError):
                 raise topic
-            partitions = [one for one in archive.partitions if one.topic == name]
             if topic is None:
-                yield finding(MISSING_TOPIC, f"topic {name} does not exist on the cluster")
+                yield _of_topic(MISSING_TOPIC, name, "the topic does not exist on the cluster")
             elif is_same_cluster and facts.id and topic.topic_id and topic.topic_id != facts.id:
-                detail = f"topic {name} was deleted and created again since it was archived"
-                yield finding(OTHER_TOPIC, detail)
+                yield _of_topic(OTHER_TOPIC, name, "the topic was deleted and created again since it was archived")
             else:
-                for partition in partitions:
-                    yield from _Partition(archive, partition, topic, connection, admin).findings()
+                replay = None if is_same_cluster else replays.of(name)
+                differs = False
+                for partition in [one for one in archive.partitions if one.topic == name]:
+                    if partition in damaged:
+                        detail = "the files of this partition are damaged"
+                        yield replace(finding(NOT_COMPARED, detail, partition), ok=None)
+                        continue
+                    where = archive, partition, topic, connection, admin
+                    compared = Partition(*where) if replay is None else ReplayedPartition(*where, replay)
+                    for one in _findings(compared, partition):
+                        differs = differs or one.finding in DIFFERENCES
+                        yield one
+                if differs and replay is None and not is_same_cluster:
+                    detail = (
+                        f"{replays.folder} has no replay of this topic, so its offsets should be those of the archive"
+                    )
+                    yield replace(_of_topic(NO_REPLAY, name, detail), ok=None)
 
 
-class _Partition:
-    """One partition: its records in the archive and on the cluster, side by side in offset order."""
-
-    def __init__(
-        self,
-        archive: Archive,
-        partition: TopicPartition,
-        topic: StoredTopic,
-        connection: ConnectionSettings,
-        admin: Admin,
-    ) -> None:
-        self._archive, self._partition, self._connection, self._admin = archive, partition, connection, admin
-        self._start, self._end = archive.spans[partition]
-        policies = {one.value for one in topic.configs or () if one.name == "cleanup.policy"}
-        self._is_compacted = any("compact" in policy for policy in policies)
-        self._exists = partition.partition < topic.partitions
-        self._committed_only = archive.isolation_level == _COMMITTED
-        self._fetch: FetchOptions = replace(SPARK_FETCH, committed_only=self._committed_only)
-
-    def findings(self) -> Iterator[ArchiveFindingRow]:
-        if not self._exists:
-            yield finding(MISSING_TOPIC, "the cluster has no such partition", self._partition)
-            return
-        for attempt in range(_ATTEMPTS):
-            log_start, log_end = self._bounds()
-            try:
-                rows = list(self._compared(log_start, log_end))
-            except DataLoss:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-            else:
-                yield from rows
-                return
-
-    def _compared(self, log_start: int, log_end: int) -> Iterator[ArchiveFindingRow]:
-        start, end = max(self._start, min(log_start, self._end)), min(self._end, log_end)
-        if start > self._start:
-            gone = sum(batch.num_rows for batch in read_records(self._archive, self._partition, self._start, start))
-            if gone:
-                yield self._info(DELETED, f"{gone} archived records are no longer on the cluster", self._start, start)
-        if log_end < self._end:
-            at = max(log_end, start)
-            count = sum(batch.num_rows for batch in read_records(self._archive, self._partition, at, self._end))
-            detail = f"the log ends at {log_end}: {count} archived records are not on the cluster"
-            yield finding(SHORT_LOG, detail, self._partition, at, self._end)
-        if start >= end:
-            return
-        lost, differences, extra = LostRecords(self._is_compacted), _Offsets(), _Offsets()
-        for ours, theirs in _aligned(
-            read_records(self._archive, self._partition, start, end), self._records(start, end)
-        ):
-            lost.pass_over(ours, theirs)
-            differences.add(_different(ours, theirs))
-            extra.add(_only_in(theirs, ours))
-        if lost.is_searching and end < log_end:
-            lost.search(self._records(end, log_end), log_end - end)
-        if lost.compacted:
-            detail = (
-                f"{lost.compacted} archived records are no longer on the cluster, which has newer ones with their keys"
-            )
-            yield self._info(COMPACTED, detail, start, end)
-        if lost.deleted.count:
-            detail = (
-                f"{lost.deleted.count} archived records are no longer on the cluster; tombstones may explain it, which are "
-                "written after the archive and compacted away too"
-            )
-            yield self._info(COMPACTED, detail, lost.deleted.first, lost.deleted.last + 1)
-        for offsets, name, detail in (
-            (lost.offsets(), LOST, "archived records are not on the cluster"),
-            (differences, DIFFERENT, "records differ from those on the cluster"),
-            (extra, EXTRA, "records on the cluster are not in the archive"),
-        ):
-            if offsets.count:
-                yield finding(name, f"{offsets.count} {detail}", self._partition, offsets.first, offsets.last + 1)
-
-    def _info(self, name: str, detail: str, start: int, end: int) -> ArchiveFindingRow:
-        return replace(finding(name, detail, self._partition, start, end), ok=None)
-
-    def _bounds(self) -> tuple[int, int]:
-        """The start of the log, and its end for a reader like the one that wrote the archive."""
-        found = []
-        for where in (EARLIEST, LATEST):
-            wanted = list_offsets(self._admin.cluster, {self._partition: where}, committed_only=self._committed_only)
-            answer = self._admin.run(wanted)[self._partition]
-            if isinstance(answer, KgctlError):
-                raise answer
-            found.append(answer.offset)
-        return found[0], found[1]
-
-    def _records(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        task = ReadTask(
-            self._connection, OffsetRange(self._partition, start, end), self._fetch, columns=tuple(FILE_SCHEMA.names)
-        )
-        for fetched in read_range(task):
-            yield from record_batches(fetched, task.columns)
+def _of_topic(name: str, topic: str, detail: str) -> ArchiveFindingRow:
+    return replace(finding(name, detail), topic=topic)
 
 
-class _Offsets:
-    """How many offsets, and the first and the last of them."""
-
-    def __init__(self) -> None:
-        self.count, self.first, self.last = 0, -1, -1
-
-    def add(self, offsets: np.ndarray | Sequence[int]) -> None:
-        if len(offsets):
-            self.first = int(min(offsets)) if not self.count else min(self.first, int(min(offsets)))
-            self.last = max(self.last, int(max(offsets)))
-            self.count += len(offsets)
-
-
-class LostRecords:
-    """Archived records that the cluster does not have. Compaction explains one if a later record has its key.
-
-    A tombstone may go without a later record, and a record without a key never. `compacted` counts what is explained,
-    `deleted` are records that may be.
-    """
-
-    def __init__(self, is_compacted: bool) -> None:
-        self._is_compacted = is_compacted
-        self._unexplained = _Offsets()
-        self._searching: dict[bytes | None, int] = {}
-        self.compacted = 0
-        self.deleted = _Offsets()
-
-    @property
-    def is_searching(self) -> bool:
-        return bool(self._searching)
-
-    def pass_over(self, ours: pa.RecordBatch, theirs: pa.RecordBatch) -> None:
-        """Note what is missing in `theirs`, and what later records explain. Batches come in offset order."""
-        missing = np.isin(_offsets_of(ours), _offsets_of(theirs), invert=True)
-        if not self._is_compacted:
-            self._unexplained.add(_offsets_of(ours)[missing])
-            return
-        if not missing.any():
-            self._explain(ours.column("key"))
-            return
-        rows = zip(ours.column("offset").to_pylist(), ours.column("key"), ours.column("value"), missing, strict=True)
-        for offset, key_scalar, value, is_missing in rows:
-            key = key_scalar.as_py()
-            if key is not None:
-                self._pop(key)
-            if is_missing and key is None:
-                self._unexplained.add([offset])
-            elif is_missing and not value.is_valid:
-                self.compacted += 1
-            elif is_missing:
-                self._searching[key] = offset
-
-    def search(self, later: Iterator[pa.RecordBatch], offsets: int) -> None:
-        """Explain the rest with the records behind the archive, which have this many offsets.
-
-        If some of these have no record, a tombstone may have been there that removed what is still not explained.
-        """
-        for batch in later:
-            offsets -= batch.num_rows
-            self._explain(batch.column("key"))
-            if not self._searching:
-                return
-        if offsets > 0:
-            self.deleted.add(list(self._searching.values()))
-            self._searching = {}
-
-    def offsets(self) -> _Offsets:
-        """Those that nothing explains."""
-        self._unexplained.add(list(self._searching.values()))
-        self._searching = {}
-        return self._unexplained
-
-    def _explain(self, keys: pa.Array) -> None:
-        if not self._searching:
-            return
-        if len(self._searching) < len(keys):
-            wanted = pa.array(list(self._searching), pa.binary())
-            keys = compute.filter(keys, compute.is_in(keys, value_set=wanted))
-        for key in keys.unique().to_pylist():
-            self._pop(key)
-
-    def _pop(self, key: bytes | None) -> None:
-        self.compacted += 1 if self._searching.pop(key, None) is not None else 0
-
-
-def _aligned(
-    ours: Iterator[pa.RecordBatch], theirs: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Pairs of batches that cover the same offsets; one of them may be empty."""
-    empty = pa.RecordBatch.from_pylist([], schema=FILE_SCHEMA)
-    left, right = next(ours, None), next(theirs, None)
-    while left is not None or right is not None:
-        ends = [int(_offsets_of(batch)[-1]) for batch in (left, right) if batch is not None]
-        until = min(ends)
-        parts = []
-        for batch in (left, right):
-            count = 0 if batch is None else int(np.searchsorted(_offsets_of(batch), until, side="right"))
-            parts.append(empty if batch is None else batch.slice(0, count))
-        if left is not None:
-            left = _rest(left, parts[0].num_rows, ours)
-        if right is not None:
-            right = _rest(right, parts[1].num_rows, theirs)
-        yield parts[0], parts[1]
-
-
-def _rest(batch: pa.RecordBatch, used: int, source: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    return batch.slice(used) if used < batch.num_rows else next(source, None)
-
-
-def _different(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> list[int]:
-    """The offsets that both have, with other content."""
-    if not ours.num_rows or not theirs.num_rows:
-        return []
-    if _offsets_of(ours).shape != _offsets_of(theirs).shape or not (_offsets_of(ours) == _offsets_of(theirs)).all():
-        common = np.intersect1d(_offsets_of(ours), _offsets_of(theirs), assume_unique=True)
-        ours = ours.filter(pa.array(np.isin(_offsets_of(ours), common)))
-        theirs = theirs.filter(pa.array(np.isin(_offsets_of(theirs), common)))
-    if ours.equals(theirs):
-        return []
-    offsets = _offsets_of(ours).tolist()
-    return [offset for at, offset in enumerate(offsets) if not ours.slice(at, 1).equals(theirs.slice(at, 1))]
-
-
-def _only_in(some: pa.RecordBatch, others: pa.RecordBatch) -> np.ndarray:
-    offsets = _offsets_of(some)
-    return offsets[np.isin(offsets, _offsets_of(others), invert=True)]
-
-
-def _offsets_of(batch: pa.RecordBatch) -> np.ndarray:
-    return batch.column("offset").to_numpy()
+def _findings(compared: Partition, partition: TopicPartition) -> Iterator[ArchiveFindingRow]:
+    try:
+        yield from compared.findings()
+    except (OSError, pa.ArrowException) as error:
+        # A file that was good when it was checked.
+        yield finding(CONTENT, f"a file cannot be read: {str(error).splitlines()[0]}", partition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -39,6 +40,13 @@ def read_groups(folder: Path) -> GroupsSnapshot | None:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         reason = f"missing field {error}" if isinstance(error, KeyError) else str(error)
         raise Damaged(f"{path}: the committed offsets are damaged ({reason})") from error
+
+
+def with_older(snapshot: GroupsSnapshot, older: GroupsSnapshot | None, topics: Collection[str]) -> GroupsSnapshot:
+    """A snapshot of these topics, with the older offsets in all others."""
+    kept = () if older is None else tuple(one for one in older.offsets if one.topic not in topics)
+    offsets = sorted((*snapshot.offsets, *kept), key=lambda one: (one.group, one.topic, one.partition))
+    return GroupsSnapshot(snapshot.taken_ms, tuple(offsets))
 
 
 def _sure(one: GroupOffset) -> GroupOffset:

@@ -67,9 +67,23 @@ def many_alike(commits: Sequence[Commit]) -> Join | None:
                 run.append(at)
                 continue
             if sum(1 for one in run if tiers[one] == wanted) >= TIER_FILES:
-                return _join(max(_groups([commits[one] for one in run]), key=len))
+                ready = _ready([commits[one] for one in run], wanted)
+                if ready:
+                    return _join(max(ready, key=len))
             run = []
     return None
+
+
+def _ready(run: Sequence[Commit], wanted: int) -> list[list[Commit]]:
+    """The groups of a run that are worth a join: those that the next commit did not fit into, and those with enough commits.
+
+    A full group is joined once and stays full. The last group would be joined again, and rewritten, with each new commit.
+    """
+    groups = _groups(run)
+    last = groups.pop()
+    if sum(1 for commit in last if _tier(commit) == wanted) >= TIER_FILES:
+        groups.append(last)
+    return [group for group in groups if len(group) > 1]
 
 
 def _tier(commit: Commit) -> int:

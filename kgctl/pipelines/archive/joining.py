@@ -27,6 +27,9 @@ def join_all(writer: ArchiveWriter, plan: Callable[[Sequence[Commit]], Join | No
     Raises Busy if readers need the files for longer than `wait_s`, Damaged if a file is not what was committed, OSError.
     """
     while (found := plan(writer.archive.commits)) is not None:
+        # A plan that makes no commit fewer would be made again and again.
+        if len(found.commits) < 2:
+            return
         table = writer.table
         staging = begin_rewrite(table.rewrites, table.fold().rewrite)
         try:
@@ -58,7 +61,11 @@ class _JoinedRewrite(Rewrite):
 
     def next_fold(self, state: TableState) -> Fold:
         numbers = {number for commit in self.plan.commits for number in range(commit.first, commit.number + 1)}
-        batches = [batch for batch in state.batches if commit_number(batch.id) in numbers]
+        # By number: in the order of time, the last one may be another, if the clock was set back.
+        batches = sorted(
+            (batch for batch in state.batches if commit_number(batch.id) in numbers),
+            key=lambda one: commit_number(one.id),
+        )
         last = batches[-1]
         files = [file for batch in batches for file in batch.files if file.path not in self.removed]
         files += self.named(state)

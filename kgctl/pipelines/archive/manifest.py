@@ -7,7 +7,7 @@ neither Spark nor pyarrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -131,6 +131,11 @@ class Archive:
         found = (one for commit in self.commits for one in commit.addition.holes)
         return sorted(found, key=lambda one: (partition_of(one), one.start))
 
+    def missing_file(self, topics: Collection[str]) -> Path | None:
+        """A file of these topics that is gone; None if all are there. Contents are not checked."""
+        paths = (self.path_of(file) for file in self.files() if file.topic in topics)
+        return next((path for path in paths if not path.is_file()), None)
+
     def path_of(self, file: ArchivedFile) -> Path:
         """Where the file is now; it may be missing. Between a commit and its renames it is in staging."""
         path = self.folder / file.path
@@ -160,7 +165,7 @@ class ArchiveWriter:
         """Write files into a staging folder, and commit them with what `complete` makes of them.
 
         `write` gets an existing folder and returns the files, with paths relative to it. What it wrote and did not return
-        is deleted. Raises NotContiguous, and what `write` and `complete` raise; then nothing is committed.
+        is deleted. Raises NotContiguous, Damaged, and what `write` and `complete` raise; then nothing is committed.
         """
         batch_id = _batch_id(self.archive.next_number)
         staging = self._writer.stage(batch_id)
@@ -174,12 +179,17 @@ class ArchiveWriter:
             raise
         staged = [StagedFile(file.path, file.records) for file in files]
         try:
-            self._writer.commit(batch_id, staging, staged, facts=addition.to_json())
+            is_new = self._writer.commit(batch_id, staging, staged, facts=addition.to_json())
         except BaseException:
             # A disk that is full should not stay so.
             if not self.table.state().knows(batch_id):
                 self._writer.discard(staging)
             raise
+        if not is_new:
+            raise Damaged(
+                f"{self.archive.folder}: {batch_id} cannot be committed: the manifest already has it; `kgctl pipeline verify` "
+                "checks the manifest"
+            )
         self.archive = _read(self.archive.folder, self.archive)
         return self.archive.commits[-1].addition
 
@@ -277,7 +287,7 @@ def _archive(
     staged: dict[str, list[Path]] = {}
     for batch in batches:
         try:
-            commits.append(_commit(table, batch))
+            commits.append(_commit(table, batch, fold))
         except Damaged as error:
             if damaged is None:
                 raise
@@ -305,11 +315,22 @@ def commit_number(batch_id: str) -> int:
     return int(number[1])
 
 
-def _commit(table: TableFolder, batch: Batch) -> Commit:
+def _last_number(batch: Batch, fold: Fold) -> int:
+    """The number of the last commit that the batch holds, which is its own.
+
+    If the clock was set back, an earlier kgctl named joined commits after another one than the last; the fold knows the others.
+    """
+    number = commit_number(batch.id)
+    while _batch_id(number + 1) in fold.known:
+        number += 1
+    return number
+
+
+def _commit(table: TableFolder, batch: Batch, fold: Fold) -> Commit:
     try:
-        number = commit_number(batch.id)
+        number = _last_number(batch, fold)
         addition = Addition.from_json(batch.facts)
-        first = int(batch.facts.get("first", number))
+        first = int(batch.facts.get("first", commit_number(batch.id)))
         places = {file.staged: file.path for file in batch.files}
         files = tuple(replace(file, path=f"{RECORDS}/{places[file.path]}") for file in addition.files)
     except (KeyError, TypeError, ValueError) as error:

@@ -17,7 +17,7 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.exit_codes import PARTLY_FAILED
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.cluster import ArchivedCluster
-from kgctl.pipelines.archive.groups import read_groups, write_groups
+from kgctl.pipelines.archive.groups import read_groups, with_older, write_groups
 from kgctl.pipelines.archive.join_plans import many_alike
 from kgctl.pipelines.archive.layout import (
     JOB,
@@ -191,6 +191,7 @@ class Archiving:
             logs = {one: log for one, log in logs.items() if one in until}
         limit = self.settings.max_offsets_per_trigger or DEFAULT_OFFSETS_PER_STEP
         if self._first_begins is None:
+            self._note_known(topics)
             self._first_begins = self._begins(topics, logs, self.settings.since)
         # A first step that failed begins at the same offsets again.
         begins = self._begins(topics, logs, "earliest") | self._first_begins
@@ -233,10 +234,18 @@ class Archiving:
     def _take_groups(self, topics: Sequence[TopicFacts]) -> None:
         self._groups_due = time.monotonic() + _GROUPS_EVERY_S
         try:
-            self._groups = self._cluster.groups([topic.name for topic in topics])
+            names = {topic.name for topic in topics} | self._other_topics()
+            self._groups = with_older(self._cluster.groups(names), read_groups(self.settings.out_dir), names)
         except KgctlError as error:
             self.emit(Progress("note", f"the committed offsets of groups are not archived: {error}", job=JOB))
             self._lost_groups = None if self.settings.follow else error
+
+    def _other_topics(self) -> set[str]:
+        """Topics of earlier runs that still exist. The offsets in one that was created again say nothing about the archive."""
+        known = self._writer.archive.topics
+        others = known.keys() - set(self._names())
+        there = self._cluster.topics(sorted(others.intersection(self._cluster.all_topics()))) if others else []
+        return {topic.name for topic in there if topic.id == known[topic.name].id}
 
     def _commit(self, topics: Sequence[TopicFacts], plan: Plan, logs: Logs, read: Read | None) -> int:
         """Return the number of records, 0 also if retention overtook the reader; then nothing was committed."""
@@ -277,6 +286,14 @@ class Archiving:
             return {one: logs[one].end for one in new}
         assert isinstance(since, int)
         return self._cluster.at_time(new, since, logs)
+
+    def _note_known(self, topics: Sequence[TopicFacts]) -> None:
+        """Say which topics do not begin where --from says."""
+        known = [topic.name for topic in topics if topic.name in self._writer.archive.topics]
+        if known and self.settings.since != "earliest":
+            what = f"topic {known[0]} continues" if len(known) == 1 else f"{len(known)} topics continue"
+            text = f"--from is only for topics that are new to the archive; {what} where the archive ends"
+            self.emit(Progress("note", text, job=JOB))
 
     def _end(self, logs: Logs) -> Offsets:
         if self.settings.until_ms is None:

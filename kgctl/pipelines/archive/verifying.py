@@ -47,6 +47,15 @@ class Verified:
     files: int
     gaps: int
 
+    @property
+    def damaged(self) -> frozenset[TopicPartition]:
+        """Partitions with a file that is missing or not what was committed."""
+        return frozenset(
+            TopicPartition(row.topic, row.partition)
+            for row in self.findings
+            if row.finding in (MISSING_FILE, CHECKSUM, CONTENT) and row.topic is not None and row.partition is not None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
@@ -102,7 +111,8 @@ def _manifests(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[Archive
         if before.addition.isolation_level != after.addition.isolation_level:
             yield finding(MANIFEST, f"commit {after.number} has another isolation level than the one before")
     known: dict[str, str] = {}
-    for topic in (topic for commit in archive.commits for topic in commit.addition.topics):
+    # Brokers before Kafka 2.8 give topics no id.
+    for topic in (topic for commit in archive.commits for topic in commit.addition.topics if topic.id):
         if known.setdefault(topic.name, topic.id) != topic.id:
             yield finding(MANIFEST, f"topic {topic.name} has two ids: {known[topic.name]} and {topic.id}")
 
@@ -250,9 +260,22 @@ def _unknown_files(archive: Archive, damaged: Sequence[Damaged]) -> Iterator[Arc
     """Other programs read every file in the folder, whether it is committed or not."""
     if damaged:
         return
-    # What a merge has replaced is there until it is finished, and readers of the folder see it instead of the new files.
-    known = {file.path for file in archive.files()} | archive.leaving
-    for path in _stored(archive.folder):
-        name = f"{RECORDS}/{path.relative_to(records_folder(archive.folder)).as_posix()}"
+    known = _known_files(archive)
+    unknown = [name for path in _stored(archive.folder) if (name := _name_of(archive, path)) not in known]
+    if unknown:
+        # A run may have committed files since the manifests were read.
+        newest, more_damaged = read_undamaged(archive.folder)
+        known = _known_files(newest)
+        unknown = [] if more_damaged else unknown
+    for name in unknown:
         if name not in known:
             yield finding(UNKNOWN_FILE, f"{name}: no commit has this file, but other programs read it")
+
+
+def _known_files(archive: Archive) -> set[str]:
+    # What a merge has replaced is there until it is finished, and readers of the folder see it instead of the new files.
+    return {file.path for file in archive.files()} | archive.leaving
+
+
+def _name_of(archive: Archive, path: Path) -> str:
+    return f"{RECORDS}/{path.relative_to(records_folder(archive.folder)).as_posix()}"

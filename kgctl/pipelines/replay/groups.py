@@ -129,7 +129,10 @@ def _begins_before(one: GroupOffset, first: int) -> bool:
 
 def _of_all_partitions(group: str, own: list[GroupOffset], topic: ReplayedTopic) -> Iterator[Continuation]:
     """Any partition may have records of any source partition: the oldest record that the group has not read decides for all."""
-    unread = [time for one in own if (time := topic.times.oldest(one.partition, one.offset)) is not None]
+    # A group without a committed offset in a partition has read nothing of it.
+    reached = {number: first for number, (first, _) in topic.spans.items()}
+    reached |= {one.partition: one.offset for one in own}
+    unread = [time for number, offset in reached.items() if (time := topic.times.oldest(number, offset)) is not None]
     newest = [time for number in topic.spans if (time := topic.times.newest(number)) is not None]
     moment = min(unread) if unread else max(newest, default=None)
     for number in range(topic.partitions):

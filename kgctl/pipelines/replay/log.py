@@ -84,29 +84,45 @@ class Committed:
 
 
 class ReplayLog:
-    """The lines of a replay that count, and those to come. Made by `writing` and `read_log`."""
+    """The lines of a replay that count, and those to come. Made by `writing`, then without stretches, and `read_log`."""
 
-    def __init__(self, folder: Path, file: IO[bytes]) -> None:
+    def __init__(self, folder: Path, file: IO[bytes], *, has_stretches: bool = True) -> None:
         """Reads the lines up to the first one that a crash has torn. Raises Damaged."""
-        self.folder, self._file = folder, file
+        self.folder, self._file, self._has_stretches = folder, file, has_stretches
         self.lines: list[Committed] = []
         self.is_finished = False
         # Where the last of `lines` starts in the file, and where the next one will.
         self._last_start = self._end = 0
-        content = file.readlines()
-        for number, text in enumerate(content):
+        torn: ValueError | TypeError | KeyError | None = None
+        for number, text in enumerate(file, 1):
+            # Only the last line may be torn: its transaction is not committed yet.
+            if torn is not None:
+                raise Damaged(f"{folder / OFFSETS}: line {number - 1} is damaged ({torn})") from torn
             if text == _FINISHED:
                 self.is_finished = True
             else:
                 try:
-                    self.lines.append(Committed.from_line(text))
+                    self._keep(Committed.from_line(text))
                 except (ValueError, TypeError, KeyError) as error:
-                    # Only the last line may be torn: its transaction is not committed yet.
-                    if number == len(content) - 1:
-                        break
-                    raise Damaged(f"{folder / OFFSETS}: line {number + 1} is damaged ({error})") from error
+                    torn = error
+                    continue
                 self.is_finished, self._last_start = False, self._end
             self._end += len(text)
+
+    def _keep(self, line: Committed) -> None:
+        # A log that is written needs no stretches; with many gaps, those of a long replay take much memory.
+        self.lines.append(line if self._has_stretches else Committed(line.moves, ends=line.ends))
+
+    def _texts(self) -> Iterator[bytes]:
+        """The lines of the file that count."""
+        self._file.seek(0)
+        left = self._end
+        for text in self._file:
+            left -= len(text)
+            if left < 0:
+                break
+            if text != _FINISHED:
+                yield text
 
     def settle(self, positions: Positions, parts: Collection[TopicPartition]) -> None:
         """Drop the last line if its transaction was not committed: `positions` is where each part continues on the cluster.
@@ -126,9 +142,14 @@ class ReplayLog:
 
     def forget(self, parts: Collection[TopicPartition]) -> None:
         """Begin again with these parts. After a crash there are all lines or those that stay. Raises KgctlError."""
-        self.lines = [one for line in self.lines if (one := line.without(parts)).moves]
-        self.is_finished = self.is_finished and bool(self.lines)
-        texts = [line.to_line() for line in self.lines] + [_FINISHED] * self.is_finished
+        self.lines, texts = [], list[bytes]()
+        for text in self._texts():
+            line = Committed.from_line(text).without(parts)
+            if line.moves:
+                texts.append(line.to_line())
+                self._keep(line)
+        self.is_finished = self.is_finished and bool(texts)
+        texts += [_FINISHED] * self.is_finished
         path = self.folder / OFFSETS
         try:
             replace_file(path, b"".join(texts))
@@ -145,7 +166,7 @@ class ReplayLog:
     def append(self, line: Committed) -> None:
         """Keep a transaction that is about to be committed. Raises KgctlError if that cannot be written."""
         self._write(line.to_line())
-        self.lines.append(line)
+        self._keep(line)
         self.is_finished = False
 
     def finish(self) -> None:
@@ -199,8 +220,8 @@ def _ends(lines: Sequence[Committed]) -> dict[TopicPartition, int]:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[ReplayLog]:
-    """Lock the folder of a replay, which need not exist. Raises Busy, Damaged, KgctlError."""
+def locked(folder: Path) -> Iterator[None]:
+    """Lock the folder of a replay, which need not exist. Raises Busy, or KgctlError if it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = hold(folder / LOCK, folder, "runs this replay", option="--id")
@@ -209,18 +230,33 @@ def writing(folder: Path) -> Iterator[ReplayLog]:
             f"{folder}: cannot be written: {error.strerror}; --state names another folder for what a replay keeps"
         ) from None
     try:
-        path = folder / OFFSETS
-        log = ReplayLog(folder, path.open("r+b" if path.exists() else "w+b"))
-        with contextlib.closing(log):
-            yield log
+        yield
     finally:
         os.close(lock)
 
 
+@contextmanager
+def writing(folder: Path) -> Iterator[ReplayLog]:
+    """Lock the folder of a replay, and read its log. Raises Busy, Damaged, KgctlError."""
+    with locked(folder):
+        path = folder / OFFSETS
+        try:
+            file = path.open("r+b" if path.exists() else "w+b")
+        except OSError as error:
+            raise KgctlError(f"{path}: cannot be opened: {error.strerror}") from None
+        with contextlib.closing(ReplayLog(folder, file, has_stretches=False)) as log:
+            yield log
+
+
 def read_log(folder: Path) -> ReplayLog:
     """What a replay has written so far; its last line may not be committed. Raises Damaged."""
-    with (folder / OFFSETS).open("rb") as file:
-        return ReplayLog(folder, file)
+    try:
+        with (folder / OFFSETS).open("rb") as file:
+            return ReplayLog(folder, file)
+    except FileNotFoundError:
+        raise Damaged(f"{folder / OFFSETS} is missing: it says which offsets the records of this replay got") from None
+    except OSError as error:
+        raise KgctlError(f"{folder / OFFSETS}: cannot be read: {error.strerror}") from None
 
 
 # --- settings ---
@@ -231,10 +267,13 @@ def keep_settings(folder: Path, content: Mapping[str, Any]) -> None:
     found = kept_settings(folder)
     if found is not None:
         both = found["sources"].keys() & content["sources"].keys()
-        ours, theirs = ({**one, "sources": {key: one["sources"][key] for key in both}} for one in (content, found))
+        ours, theirs = (
+            {**one, "sources": {key: one["sources"][key] for key in both}, "counts": None} for one in (content, found)
+        )
         if ours | {"format": FORMAT} != theirs | {"format": FORMAT}:
             raise Precondition(f"{folder}: another run has begun this replay meanwhile: give the same command again")
-        content = {**content, "sources": {**found["sources"], **content["sources"]}}
+        counts = {**content.get("counts", {}), **found.get("counts", {})}
+        content = {**content, "sources": {**found["sources"], **content["sources"]}, "counts": counts}
     replace_file(folder / SETTINGS, json.dumps({"format": FORMAT, **content}, indent=1, sort_keys=True).encode())
 
 
@@ -244,8 +283,12 @@ def kept_settings(folder: Path) -> dict[str, Any] | None:
         content: dict[str, Any] = json.loads((folder / SETTINGS).read_bytes())
         if content["format"] > FORMAT:
             raise ValueError(f"format {content['format']}, written by a newer kgctl; this one reads format {FORMAT}")
+        if not isinstance(content["sources"], dict):
+            raise ValueError("sources")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise KgctlError(f"{folder / SETTINGS}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{folder / SETTINGS}: the settings of the replay are damaged ({error})") from error
     return content

@@ -13,7 +13,7 @@ from kgctl.client.net.steps import Pause, Steps
 from kgctl.model.groups import Committed
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
-from kgctl.pipelines.replay.settings import Place, ReplaySettings, place_of
+from kgctl.pipelines.replay.settings import Place, ReplaySettings
 
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
@@ -51,7 +51,7 @@ def read_positions(
         for source in archive.spans:
             if source.topic == topic and counts.get(target):
                 part = TopicPartition(target, source.partition)
-                places[place_of(settings.id, part, counts[target])] = part, source
+                places[settings.place_of(part, counts[target])] = part, source
     wanted: dict[str, list[TopicPartition]] = {}
     for place in places:
         wanted.setdefault(place.group, []).append(place.partition)
@@ -78,3 +78,21 @@ def read_positions(
             )
         positions[part] = one.offset
     return positions
+
+
+def first_counts(admin: Admin, archive: Archive, settings: ReplaySettings, counts: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions targets had in the first run, as its positions say if its folder is gone. Raises KgctlError."""
+    found: dict[str, int] = dict(settings.counts)
+    for target, topic in settings.sources.items():
+        numbers = {label(archive, key): key.partition for key in archive.spans if key.topic == topic}
+        further = {settings.group(n): n for n in range(1, max(numbers.values(), default=0) + 1)}
+        # Into the same partitions, all positions are in the first group.
+        if target in found or target not in counts or not settings.by_key:
+            continue
+        for group, commits in admin.committed(list(further)).items():
+            if isinstance(commits, KgctlError):
+                raise commits
+            for key, one in commits.items():
+                if key.topic == target and one.metadata in numbers:
+                    found[target] = (numbers[one.metadata] - key.partition) // further[group]
+    return found

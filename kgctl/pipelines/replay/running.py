@@ -103,9 +103,9 @@ def run_replay(
             most = 1 if settings.by_key else pace.most_records
             replay = Replay(target, pace, means.clock, means.wait, means.on_progress)
             try:
-                if restart:
-                    # Also partitions that this run does not reach have to begin again.
-                    target.commit({partition: (start, start) for partition, start in starts.items()})
+                # Before any record: afterwards, a group without a position was deleted, and --restart reaches all partitions.
+                if first := {key: (at, at) for key, at in starts.items() if settings.part_of(key) not in positions}:
+                    target.commit(first)
                 is_ordered = settings.by_key or pace.speed is not None
                 replay.run(_runs(archive, settings, starts, most, is_ordered=is_ordered), starts)
             except BaseException:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kgctl.client.consumer.offset_and_metadata import OffsetAndMetadata
-from kgctl.client.net.errors import BadValue
+from kgctl.client.net.errors import KgctlError
 from kgctl.client.producer.core.batch import Batch
 from kgctl.client.producer.counting import CountingProducer
 from kgctl.model.topic_partition import TopicPartition
@@ -15,7 +15,7 @@ from kgctl.pipelines.replay.log import Committed, ReplayLog
 from kgctl.pipelines.replay.offset_map import Stretch, stretches
 from kgctl.pipelines.replay.pacing import Pace
 from kgctl.pipelines.replay.records import NO_TIMESTAMP, Run
-from kgctl.pipelines.replay.settings import ReplaySettings, place_of
+from kgctl.pipelines.replay.settings import ReplaySettings
 
 # A transaction ends after this many records or seconds; sooner if the pace wants a long wait.
 TRANSACTION_RECORDS, TRANSACTION_S, PACED_TRANSACTION_S = 50_000, 5.0, 1.0
@@ -74,6 +74,16 @@ class Replay:
             self.on_progress(self.records)
 
 
+class UnusableRecord(KgctlError):
+    """A record that no producer may write. The same replay cannot get past it."""
+
+    def __init__(self, partition: TopicPartition, offset: int, time: int) -> None:
+        super().__init__(
+            f"{partition}, offset {offset}: the record would have the time {time} ms, which is before 1970; give another "
+            "--shift-time or --now, or leave it out with --from"
+        )
+
+
 class Target:
     """The topics of a cluster as a sink. `counts` is how many partitions each target has, `labels` is committed with positions.
 
@@ -115,7 +125,7 @@ class Target:
         groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         for source, (_, end) in moves.items():
             part = self._settings.part_of(source)
-            place = place_of(self._settings.id, part, self._counts[part.topic])
+            place = self._settings.place_of(part, self._counts[part.topic])
             groups.setdefault(place.group, {})[place.partition] = OffsetAndMetadata(end, metadata=self._labels[source])
         for group, offsets in groups.items():
             if self._commit_offsets is None:
@@ -140,12 +150,13 @@ class Target:
     def _times(self, run: Run) -> list[int] | list[None]:
         if self._settings.is_now:
             return [None] * len(run)
-        shift = self._settings.shift_ms
-        if not shift:
-            return run.timestamps
-        times = [time if time == NO_TIMESTAMP else time + shift for time in run.timestamps]
-        if any(time < 0 and old != NO_TIMESTAMP for time, old in zip(times, run.timestamps, strict=True)):
-            raise BadValue(f"{run.partition}: a record would be from before 1970 with this shift of its time")
+        shift, times = self._settings.shift_ms, run.timestamps
+        if shift:
+            times = [time if time == NO_TIMESTAMP else time + shift for time in times]
+        if times and min(times) < 0:
+            for old, time, offset in zip(run.timestamps, times, run.offsets, strict=True):
+                if time < 0 and old != NO_TIMESTAMP:
+                    raise UnusableRecord(run.partition, offset, time)
         return times
 
     def _committed(self, parts: Mapping[TopicPartition, tuple[int, int]]) -> Committed:
@@ -162,6 +173,6 @@ class Target:
             return Committed(parts, ends=ends if all(base >= 0 for _, base, _ in tagged) else None)
         found: dict[TopicPartition, list[Stretch]] = {}
         for partition, base, tags in tagged:
-            if base >= 0:
-                found.setdefault(partition, []).extend(stretches([offset for offset, _ in tags], base))
+            # A broker that had the batch already (DUPLICATE_SEQUENCE_NUMBER) does not say where it is.
+            found.setdefault(partition, []).extend(stretches([offset for offset, _ in tags], base))
         return Committed(parts, found)

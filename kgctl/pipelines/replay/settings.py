@@ -16,11 +16,20 @@ PREFIX = "kgctl-replay-"
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a position is committed: a group, and a partition that the target has."""
+
+    group: str
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaySettings:
     """`id` is the transactional id and the group of the positions.
 
     `targets` maps topics of the archive to those that this run writes. `sources` has all topics that the replay has written in
-    any run, each with its topic of the archive: a target has one source, and a source any number of targets.
+    any run, each with its topic of the archive: a target has one source, and a source any number of targets. `counts` has the
+    partitions that targets had in the first run, on which the places of positions depend.
 
     `shift_ms` is added to each timestamp; with `is_now`, records get the time at which they are sent. Without
     `in_transactions`, records are written at least once.
@@ -34,6 +43,7 @@ class ReplaySettings:
     shift_ms: int = 0
     is_now: bool = False
     in_transactions: bool = True
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def part_of(self, source: TopicPartition) -> TopicPartition:
         """What this run does with a partition of the archive: the target, and the number of the partition in the archive.
@@ -42,25 +52,20 @@ class ReplaySettings:
         """
         return TopicPartition(self.targets[source.topic], source.partition)
 
+    def place_of(self, part: TopicPartition, count: int) -> Place:
+        """`count` is how many partitions the target has now. An archive with more uses further groups: offsets name existing
+        partitions."""
+        # A topic that was created again may have fewer.
+        further, number = divmod(part.partition, min(count, self.counts.get(part.topic, count)))
+        return Place(self.group(further), TopicPartition(part.topic, number))
+
+    def group(self, further: int) -> str:
+        return f"{self.id}-{further}" if further else self.id
+
 
 def id_of(texts: Mapping[str, object]) -> str:
     """An id that depends on these values alone, which JSON can hold. Topics are none of them: more may follow later."""
     return PREFIX + hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a position is committed: a group, and a partition that the target has."""
-
-    group: str
-    partition: TopicPartition
-
-
-def place_of(replay_id: str, part: TopicPartition, count: int) -> Place:
-    """`count` is how many partitions the target has. An archive with more uses further groups: offsets name existing partitions."""
-    further, number = divmod(part.partition, count)
-    group = f"{replay_id}-{further}" if further else replay_id
-    return Place(group, TopicPartition(part.topic, number))
 
 
 def settings_of(
@@ -73,8 +78,8 @@ def settings_of(
         targets,
         kept["sources"],
         RecordFilter(
-            frozenset(text.encode() for text in kept["keys"]),
-            None if pattern is None else re.compile(pattern.encode()),
+            frozenset(map(_bytes, kept["keys"])),
+            None if pattern is None else re.compile(_bytes(pattern)),
             kept["since_ms"],
             kept["until_ms"],
         ),
@@ -82,4 +87,10 @@ def settings_of(
         kept["shift_ms"],
         kept["now"],
         in_transactions,
+        kept.get("counts", {}),
     )
+
+
+def _bytes(argument: str) -> bytes:
+    """As the shell gave them: Python keeps bytes that are not UTF-8 as surrogates."""
+    return argument.encode("utf-8", "surrogateescape")

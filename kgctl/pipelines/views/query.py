@@ -6,6 +6,7 @@ import atexit
 import gc
 import importlib.util
 import json
+import math
 import re
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, time, timedelta
@@ -40,6 +41,9 @@ _SIMPLE = {
     "date": "DATE",
     "timestamp": "TIMESTAMPTZ",
 }
+
+
+NOT_UTF_8 = "the query fails: the statement is not text in UTF-8"
 
 
 class SqlMissing(KgctlError):
@@ -126,25 +130,40 @@ def duckdb_type(kind: Type) -> str:
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
     import duckdb
 
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        raise BadValue(NOT_UTF_8) from None
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise BadValue("the query fails: only one SELECT is allowed")
     found = connection.sql(sql).to_arrow_table()
-    columns = [[_shown(value) for value in _values(column)] for column in found.columns]
-    return query_rows(found.column_names, zip(*columns, strict=True))
+    names = found.column_names
+    columns = [
+        [_shown(value) for value in _values(name, column)] for name, column in zip(names, found.columns, strict=True)
+    ]
+    return query_rows(names, zip(*columns, strict=True))
 
 
-def _values(column: Any) -> list[Any]:
-    """The values of an Arrow column; times that Python's calendar lacks as texts."""
+def _values(name: str, column: Any) -> list[Any]:
+    """The values of an Arrow column; times that Python's calendar lacks as texts. Raises BadValue if these are in a list."""
     try:
         return list(column.to_pylist())
     except OverflowError:
+        pass
+    try:
         return list(column.cast("string").to_pylist())
+    except NotImplementedError:  # of Arrow
+        raise BadValue(
+            f"the query fails: column {name} has times outside the years 1 to 9999: cast it to varchar"
+        ) from None
 
 
 def _shown(value: Any) -> Any:
     """As JSON can hold it."""
     match value:
+        case float() if not math.isfinite(value):
+            return str(value)
         case None | bool() | int() | float() | str():
             return value
         case datetime():

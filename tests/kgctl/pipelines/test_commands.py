@@ -68,7 +68,15 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "decode", "--option", "failOnDataLoss", "--out", "x"], "'failOnDataLoss' is not KEY=VALUE."),
         (["run", "decode", "--option", "foo=bar", "--out", "x"], 'format("kgctl") has no option'),
         (["run", "decode", "--master", "spork", "--out", "x"], "'spork' is not local, local[N]"),
-        (["run", "decode", "--trigger", "5", "--out", "x"], "Give it with --follow."),
+        *[
+            (
+                ["run", "decode", option, "5m" if option == "--max-outage" else "5", "--out", "x"],
+                "Give it with --follow.",
+            )
+            for option in ("--trigger", "--max-outage", "--scan-every")
+        ],
+        (["archive", "t", "--max-outage", "5m", "--out", "x"], "Give it with --follow."),
+        (["archive", "t", "--from", "now-1d", "--until", "now-2d", "--out", "x"], "it is not after --from."),
         (["run", "decode", "--out", "s3://bucket/x"], "Addresses such as s3:// are not supported"),
         (["run", "decode", "--checkpoint", "hdfs://h/x", "--out", "x"], "Addresses such as hdfs:// are not supported"),
         (["run", "decode", "--option", "failondataloss=false", "--out", "x"], "A run sets failondataloss itself."),
@@ -85,7 +93,15 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
         (["run", "evaluate", "decode", "--out", "x", "--sink", "slack:x"], "a sink is kafka:TOPIC, prometheus:FILE"),
         (["run", "evaluate", "decode", "--out", "x", "--fail-on", "bad"], "'BAD' is not one of STOPPED, STALLED,"),
         (["run", "evaluate", "decode", "--out", "x", "--follow", "--fail-on", "stalled"], "use --sink instead"),
-        (["run", "evaluate", "decode", "--out", "x", "--repeat", "0s"], "'0s' is not above zero."),
+        (
+            ["run", "evaluate", "decode", "--out", "x", "--sink", "webhook:https://h/", "--repeat", "0s"],
+            "'0s' is not above zero.",
+        ),
+        (
+            ["run", "evaluate", "decode", "--out", "x", "--sink", "prometheus:x.prom", "--repeat", "1h"],
+            "Give it with --sink kafka or webhook.",
+        ),
+        (["run", "evaluate", "decode", "--out", "x", "--webhook-headers", "h"], "Give it with --sink webhook."),
         (["run", "--out", "x"], "Missing argument 'JOB...'"),
         (["run", "decode"], "Missing option '--out'"),
         (["explain", "lags"], "Did you mean lag?"),
@@ -105,7 +121,23 @@ def test_a_job_without_its_input_is_refused_before_spark_starts(tmp_path: Path) 
     assert (
         result.stderr == "Error: job evaluate reads the table commits, which does not exist yet: run job decode too\n"
     )
+    result = Kgctl("127.0.0.1:1")("pipeline", "run", "anomalies", "--out", tmp_path / "out")
+    assert result.stderr == (
+        "Error: job anomalies reads the table f_lag, which does not exist yet: run jobs decode, lag, rebalances and "
+        "commit_rates too\n"
+    )
     assert not (tmp_path / "out").exists()
+
+
+def test_the_rules_of_health_are_explained_in_the_order_of_the_docs() -> None:
+    section = (ROOT / "docs" / "pipelines.md").read_text().partition("\n## Health\n")[2].partition("\n## ")[0]
+    rules = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    wanted = [f"{rule.rstrip(' |')}: {status.strip('| `')}." for status, _, rule in rules[1:]]
+    explained = JOBS["evaluate"].description
+    places = [explained.find(one[0].upper() + one[1:]) for one in wanted]
+    assert len(places) == 8
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("verb", ["status", "report"])

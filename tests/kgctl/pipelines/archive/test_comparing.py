@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from broker.protocol.record_batch import Record, build_batch
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.comparing import LostRecords
 from kgctl.pipelines.archive.files import FILE_SCHEMA
 from kgctl.pipelines.archive.manifest import read_archive
+from kgctl.pipelines.archive.side_by_side import LostRecords
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl, append
 from tests.harness.running import RunningBroker, until
@@ -23,6 +24,8 @@ from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts, raw
 from tests.kgctl.pipelines.source.topics import Topics
 
 Findings = set[tuple[str, int | None, int | None, bool | None]]
+# The archives of these tests are of another cluster, and nothing was replayed.
+NO_REPLAY = ("no replay", None, None, None)
 
 
 @pytest.fixture
@@ -60,11 +63,16 @@ def test_each_difference_is_named(topics: Topics, tmp_path: Path) -> None:
         {TopicPartition(name, 0): (0, 8)},
         topics=[facts(name, id="")],
     )
-    assert compared(topics, tmp_path) == {("different", 2, 6, False), ("not archived", 1, 7, False)}
-    details = {row.finding: row.detail for row in against(topics, read_archive(tmp_path))}
+    assert compared(topics, tmp_path) == {("different", 2, 6, False), ("not archived", 1, 7, False), NO_REPLAY}
+    *rows, last = against(topics, read_archive(tmp_path))
+    assert (last.topic, last.detail) == (
+        name,
+        f"{tmp_path}/_replays has no replay of this topic, so its offsets should be those of the archive",
+    )
+    details = {row.finding: row.detail for row in rows}
     assert details == {
-        "different": "4 records differ from those on the cluster",
-        "not archived": "2 records on the cluster are not in the archive",
+        "different": "4 records are not the same on the cluster",
+        "not archived": "2 records are on the cluster but not in the archive",
     }
 
 
@@ -72,7 +80,40 @@ def test_a_log_that_ends_early_has_lost_records(topics: Topics, tmp_path: Path) 
     name = topics.make(retention_ms="-1")
     write(topics, name, ROWS[:5])
     add(tmp_path, {TopicPartition(name, 0): ROWS}, {TopicPartition(name, 0): (0, 8)}, topics=[facts(name, id="")])
-    assert compared(topics, tmp_path) == {("log ends early", 5, 7, False)}
+    assert compared(topics, tmp_path) == {("log ends early", 5, 7, False), NO_REPLAY}
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_damaged_partition_is_not_compared_but_others_are(topics: Topics, tmp_path: Path, damage: str) -> None:
+    name = topics.make(2, retention_ms="-1")
+    zero, one = (TopicPartition(name, number) for number in range(2))
+    write(topics, name, ROWS)
+    add(tmp_path, {zero: ROWS, one: ROWS}, {zero: (0, 8), one: (0, 8)}, topics=[facts(name, 2, id="")])
+    (file,) = (read_archive(tmp_path).path_of(file) for file in read_archive(tmp_path).files(zero))
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-50])
+    done = Kgctl()("pipeline", "verify", tmp_path, "--against", topics.bootstrap_servers, "-o", "json")
+    assert done.exit_code == 1
+    found = [(row["finding"], row["partition"]) for row in json.loads(done.stdout)["rows"]]
+    assert found == [
+        ("missing file" if damage == "missing" else "checksum", 0),
+        ("not compared", 0),
+        ("log ends early", 1),
+        ("no replay", None),
+    ]
+
+
+def test_a_file_that_vanishes_while_it_is_compared_is_a_fault(topics: Topics, tmp_path: Path) -> None:
+    name = topics.make(retention_ms="-1")
+    write(topics, name, ROWS)
+    add(tmp_path, {TopicPartition(name, 0): ROWS}, {TopicPartition(name, 0): (0, 8)}, topics=[facts(name, id="")])
+    archive = read_archive(tmp_path)
+    archive.path_of(archive.files()[0]).unlink()
+    (row,) = against(topics, archive)
+    assert (row.finding, row.partition, row.ok) == ("content", 0, False)
+    assert "a file cannot be read" in row.detail
 
 
 @given(st.data())

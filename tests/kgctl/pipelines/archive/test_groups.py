@@ -14,6 +14,7 @@ from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.archive.groups import read_groups, write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
 from kgctl.pipelines.archive.verifying import verify
+from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl
 from tests.harness.secured_kafka import AUTHORIZER
 from tests.kgctl.pipelines.archive.following import Following
@@ -54,3 +55,30 @@ def test_a_run_that_may_not_read_the_offsets_of_groups_archives_the_records_and_
     assert "the records are archived, but not the committed offsets of groups: " in str(failure)
     assert (verify(tmp_path).records, verify(tmp_path).findings) == (3, ())
     assert read_groups(tmp_path) is None
+
+
+def test_a_run_of_another_topic_keeps_the_offsets_of_earlier_ones(our_cluster: Cluster, tmp_path: Path) -> None:
+    kgctl, topics = Kgctl(our_cluster.bootstrap_servers), Topics(our_cluster.bootstrap_servers)
+    names = [topics.make() for _ in range(4)]
+    stays, gone, renewed, new = names
+    for name in names:
+        topics.count(name, 3)
+        kgctl.commit(f"group-of-{name}", name, p0=1)
+    with Following(topics, tmp_path, stays, gone, renewed, follow=False) as run:
+        assert run.ends() is None
+    kgctl.commit(f"group-of-{stays}", stays, p0=2)
+    for name in (gone, renewed):
+        topics.delete(name)
+    topics.make(name=renewed)
+    topics.count(renewed, 3)
+    kgctl.commit(f"group-of-{renewed}", renewed, p0=3)
+    with Following(topics, tmp_path, new, follow=False) as run:
+        assert run.ends() is None
+    snapshot = read_groups(tmp_path)
+    assert snapshot is not None
+    assert {one.topic: one.offset for one in snapshot.offsets if one.topic in names} == {
+        stays: 2,
+        gone: 1,
+        renewed: 1,
+        new: 1,
+    }

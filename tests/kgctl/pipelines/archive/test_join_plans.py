@@ -12,7 +12,7 @@ import pytest
 from kgctl.pipelines.archive.join_plans import MOST_RECORDS, all_small, many_alike
 from kgctl.pipelines.archive.layout import Addition, ArchivedFile, Hole, ReadRange
 from kgctl.pipelines.archive.manifest import Commit
-from kgctl.pipelines.tables.merge_plans import MIB, TARGET
+from kgctl.pipelines.tables.merge_plans import MIB, TARGET, TIER_FILES
 
 ORIGIN = ("cluster", "read_committed")
 
@@ -74,6 +74,38 @@ def test_commits_that_are_large_enough_stay() -> None:
     assert many_alike([commit(n, [TARGET]) for n in range(40)]) is None
     assert many_alike([commit(n, [MIB], MOST_RECORDS) for n in range(40)]) is None
     assert all_small([commit(n, [MIB], MOST_RECORDS) for n in range(3)]) == []
+
+
+def test_commits_that_do_not_fit_together_stay_but_those_after_them_are_joined() -> None:
+    # 16 commits of one tier, any two of which are larger than a joined commit may be.
+    large = [commit(n, [20 * MIB] * 60) for n in range(TIER_FILES)]
+    assert many_alike(large) is None
+    wall = [commit(TIER_FILES, [TARGET])]
+    small = [commit(TIER_FILES + 1 + n, [20 * MIB]) for n in range(TIER_FILES)]
+    plan = many_alike([*large, *wall, *small])
+    assert plan is not None
+    assert list(plan.commits) == small
+
+
+def test_a_large_commit_is_not_rewritten_with_each_new_one() -> None:
+    large = [commit(n, [20 * MIB] * 60) for n in range(TIER_FILES)]
+    assert many_alike([*large, commit(TIER_FILES, [20 * MIB])]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_joins_end_whatever_the_sizes_are(seed: int) -> None:
+    randomness = random.Random(seed)
+    commits = [
+        commit(n, [round(MIB * 2 ** randomness.uniform(seed % 6, seed % 6 + 1.2))] * randomness.choice([1, 60, 90]))
+        for n in range(80)
+    ]
+    for _ in range(len(commits)):
+        plan = many_alike(commits)
+        if plan is None:
+            break
+        assert len(plan.commits) > 1
+        commits = sorted(joined(commits, plan.commits, plan.merges), key=lambda one: one.number)
+    assert many_alike(commits) is None
 
 
 def test_as_few_commits_as_their_limit_allows() -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.archive.manifest import kept_in_place, read_archive
+from kgctl.pipelines.archive.join_plans import Join, all_small
+from kgctl.pipelines.archive.joining import join_all
+from kgctl.pipelines.archive.layout import Addition, records_folder
+from kgctl.pipelines.archive.manifest import kept_in_place, read_archive, writing
 from kgctl.pipelines.archive.verifying import verify
+from kgctl.pipelines.tables import manifest
 from kgctl.pipelines.tables.errors import Busy, Damaged
+from kgctl.pipelines.tables.known_ids import KnownIds
+from kgctl.pipelines.tables.manifest import TableFolder
 from kgctl.pipelines.tables.merge_plans import TIER_FILES
+from kgctl.pipelines.tables.state import fold_to_json
 from tests.harness.clusters import Cluster
 from tests.harness.commandline import Kgctl
 from tests.harness.running import until
 from tests.kgctl.pipelines.archive.clusters import against, archived, consumed, transact
 from tests.kgctl.pipelines.archive.following import Following
-from tests.kgctl.pipelines.archive.making import NOON_MS, Row, add, facts
+from tests.kgctl.pipelines.archive.making import CLUSTER, NOON_MS, Row, add, facts
 from tests.kgctl.pipelines.archive.model import join
 from tests.kgctl.pipelines.archive.reading import in_folder, rows_of
 from tests.kgctl.pipelines.source.topics import Topics
@@ -119,6 +129,76 @@ def test_files_that_are_not_what_was_committed_are_not_joined(tmp_path: Path) ->
         join(tmp_path)
     assert len(read_archive(tmp_path).commits) == 3
     assert [row.finding for row in verify(tmp_path).findings] == ["missing file"]
+
+
+def test_a_plan_that_changes_nothing_ends_the_joins(tmp_path: Path) -> None:
+    add_commits(tmp_path, 2)
+    with writing(tmp_path) as writer:
+        assert list(join_all(writer, lambda commits: Join((commits[0],), ()), 0.0)) == []
+        assert writer.table.fold().number == 0
+
+
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_commits_are_joined_by_number_although_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back: int
+) -> None:
+    times = iter([n - 3600 if n >= back else n for n in range(5)])
+    monkeypatch.setattr(manifest.time, "time_ns", lambda: next(times) * 1_000_000_000)
+    rows = add_commits(tmp_path, 4)
+    assert join(tmp_path) == 1
+    (commit,) = read_archive(tmp_path).commits
+    assert (commit.first, commit.number, commit.committed_ms) == (0, 3, -3_597_000)
+    assert rows_of(read_archive(tmp_path), ZERO) == rows
+    add(tmp_path, {ZERO: [Row(8)]}, {ZERO: (8, 9)})
+    assert [one.number for one in read_archive(tmp_path).commits] == [3, 4]
+    assert verify(tmp_path).findings == ()
+
+
+@pytest.mark.parametrize("named", [0, 2])
+def test_a_run_continues_an_archive_whose_joined_commit_has_the_name_of_an_earlier_one(
+    tmp_path: Path, named: int
+) -> None:
+    add_commits(tmp_path, 4)
+    join(tmp_path)
+    table = TableFolder(records_folder(tmp_path))
+    fold = table.fold()
+    others = KnownIds().with_ids(f"batch-{n:08d}" for n in range(4) if n != named)
+    batches = (replace(fold.batches[0], id=f"batch-{named:08d}"),)
+    (table.manifests / ".fold.json").write_bytes(fold_to_json(replace(fold, batches=batches, known=others)))
+    assert verify(tmp_path).findings == ()
+    add(tmp_path, {ZERO: [Row(8)]}, {ZERO: (8, 9)})
+    assert [(one.first, one.number) for one in read_archive(tmp_path).commits] == [(0, 3), (4, 4)]
+    assert join(tmp_path) == 1
+    add(tmp_path, {ZERO: [Row(9)]}, {ZERO: (9, 10)})
+    assert [(one.first, one.number) for one in read_archive(tmp_path).commits] == [(0, 4), (5, 5)]
+    assert verify(tmp_path).findings == ()
+
+
+def test_a_commit_that_the_manifest_already_has_is_an_error(tmp_path: Path) -> None:
+    add_commits(tmp_path, 2)
+    table = TableFolder(records_folder(tmp_path))
+    with writing(tmp_path) as writer:
+        writer.archive = replace(writer.archive, commits=writer.archive.commits[:1])
+        with pytest.raises(Damaged, match="the manifest already has it"):
+            writer.commit(lambda _: [], lambda _: Addition(CLUSTER, "read_committed"))
+    assert len(read_archive(tmp_path).commits) == 2
+    assert list(table.staging.iterdir()) == []
+
+
+def test_a_run_keeps_one_fold_in_memory(tmp_path: Path) -> None:
+    folds = []
+    add_commits(tmp_path, 1)
+    for at in range(2, 6):
+        add(tmp_path, {ZERO: [Row(at)]}, {ZERO: (at, at + 1)})
+        with writing(tmp_path) as writer:
+            list(join_all(writer, lambda commits: next(iter(all_small(commits)), None), 0.0))
+            fold = writer.table.fold()
+            assert writer.table.fold() is fold
+            folds.append(weakref.ref(fold))
+            del fold
+    assert folds[-1]() is not None
+    gc.collect()
+    assert [one() for one in folds[:-1]] == [None] * 3
 
 
 def test_a_damaged_fold_is_a_fault(tmp_path: Path) -> None:

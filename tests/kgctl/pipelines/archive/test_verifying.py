@@ -16,6 +16,7 @@ import pytest
 
 from kgctl.client.net.errors import NotFound
 from kgctl.model.topic_partition import TopicPartition
+from kgctl.pipelines.archive import verifying
 from kgctl.pipelines.archive.groups import write_groups
 from kgctl.pipelines.archive.layout import GROUPS_FILE, GroupsSnapshot, Hole
 from kgctl.pipelines.archive.manifest import NotContiguous
@@ -86,6 +87,17 @@ def test_swapped_files(archive: Path) -> None:
 def test_a_file_of_no_commit(archive: Path) -> None:
     shutil.copy(archive / FILE, archive / FILE.replace("-0.parquet", "-9.parquet"))
     assert found(archive) == [("unknown file", None, None, None)]
+
+
+def test_a_file_that_is_committed_meanwhile_is_not_unknown(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def committing(folder: Path) -> list[Path]:
+        monkeypatch.undo()
+        add(folder, {ZERO: [Row(9)]}, {ZERO: (9, 10)})
+        return verifying._stored(folder)
+
+    monkeypatch.setattr(verifying, "_stored", committing)
+    assert found(archive) == []
+    assert (verify(archive).records, found(archive)) == (8, [])
 
 
 def test_a_damaged_manifest(archive: Path) -> None:
@@ -172,6 +184,13 @@ def test_another_cluster_and_another_topic_id(archive: Path) -> None:
     add(archive, {}, {ZERO: (9, 9)}, topics=[facts("orders", 2, id="other")], cluster_id="elsewhere")
     details = [row.detail for row in verify(archive).findings]
     assert details == ["commit 2 is of another cluster (elsewhere)", "topic orders has two ids: id-of-orders and other"]
+
+
+def test_a_topic_that_gets_an_id_is_still_one_topic(tmp_path: Path) -> None:
+    # Brokers that are upgraded to Kafka 2.8 give ids to the topics that they have.
+    for at, id_ in enumerate(("", "id", "", "other")):
+        add(tmp_path, {ZERO: [Row(at)]}, {ZERO: (at, at + 1)}, topics=[facts("orders", id=id_)])
+    assert [row.detail for row in verify(tmp_path).findings] == ["topic orders has two ids: id and other"]
 
 
 def test_damaged_committed_offsets(archive: Path) -> None:

@@ -58,6 +58,16 @@ def test_topics_without_records_need_no_spark(topics: Topics, tmp_path: Path) ->
     archive = read_archive(tmp_path)
     assert {partition.topic: ends for partition, ends in archive.spans.items()} == {name: (0, 0)}
     assert archive.topics[name].partitions == 2
+
+
+def test_options_without_effect_are_named(topics: Topics, tmp_path: Path) -> None:
+    name = topics.make(1)
+    first = run(topics, tmp_path, name, "--from", "now-1d")
+    assert "--from" not in first.stderr
+    second = run(topics, tmp_path, name, "--from", "now-1d")
+    assert second.returncode == 0, second.stderr
+    text = f"--from is only for topics that are new to the archive; topic {name} continues where the archive ends"
+    assert text in second.stderr
     assert read_groups(tmp_path) is not None
     again = run(topics, tmp_path, name)
     assert (again.returncode, len(read_archive(tmp_path).commits)) == (0, 1)

@@ -107,6 +107,19 @@ def test_kills_one_after_another_change_nothing(
     assert contents(cluster.bootstrap_servers, topic, PARTITIONS) == expected
 
 
+def test_positions_that_are_gone_after_one_transaction_are_missed(
+    our_cluster: Cluster, archive: Path, tmp_path: Path, kill: Callable[..., None]
+) -> None:
+    kgctl, topic = made(our_cluster)
+    # Each run of records is a transaction of its own: the first is committed, the second is not.
+    kill(kgctl, topic, ("Target.send", "after", 2))
+    (folder,) = tmp_path.iterdir()
+    deleted = kgctl("groups", "delete", folder.name, "--execute", "--no-journal")
+    assert deleted.exit_code == 0, deleted.output
+    done = kgctl("pipeline", "replay", archive, "--to", topic, "--execute", "--state", tmp_path)
+    assert (done.exit_code, "--restart begins again" in done.stderr) == (6, True), done.output
+
+
 def test_an_interrupted_replay_commits_nothing_more_and_can_continue(
     our_cluster: Cluster, archive: Path, tmp_path: Path
 ) -> None:
@@ -128,6 +141,28 @@ def test_an_interrupted_replay_commits_nothing_more_and_can_continue(
     assert not states & {"Ongoing", "PrepareAbort"}
     finish(kgctl, archive, topic, tmp_path)
     expected = {number: of_rows(rows(number)) for number in range(PARTITIONS)}
+    assert contents(our_cluster.bootstrap_servers, topic, PARTITIONS) == expected
+
+
+def test_an_interrupted_restart_continues_without_the_option(
+    our_cluster: Cluster, archive: Path, tmp_path: Path
+) -> None:
+    kgctl, topic = made(our_cluster)
+    finish(kgctl, archive, topic, tmp_path)
+    arguments = ["pipeline", "replay", archive, "--to", topic, "--execute", "--state", tmp_path]
+    words = map(str, [*arguments, "--restart", "--rate", "200", "--bootstrap", kgctl.bootstrap])
+    running = subprocess.Popen(
+        [sys.executable, "-m", "kgctl", *words], cwd=ROOT, env=broker_environment(), stderr=subprocess.PIPE, text=True
+    )
+    with running:
+        assert running.stderr
+        until(lambda: len(contents(our_cluster.bootstrap_servers, topic, PARTITIONS)[0]) > RECORDS, 60)
+        running.send_signal(signal.SIGINT)
+        errors = running.stderr.read()
+    assert running.returncode == 130
+    assert errors == "Interrupted. What was committed stays; the command without --restart continues from there.\n"
+    finish(kgctl, archive, topic, tmp_path)
+    expected = {number: 2 * of_rows(rows(number)) for number in range(PARTITIONS)}
     assert contents(our_cluster.bootstrap_servers, topic, PARTITIONS) == expected
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kgctl.model.topic_partition import TopicPartition
-from kgctl.pipelines.replay.offset_map import OffsetMap, stretches
+from kgctl.pipelines.replay.log import read_log, writing
+from kgctl.pipelines.replay.offset_map import UNKNOWN, OffsetMap, Stretch, stretches
 from kgctl.pipelines.replay.pacing import BURST_S, Pace
 from kgctl.pipelines.replay.records import RecordFilter, Run, in_time_order
-from kgctl.pipelines.replay.sending import TRANSACTION_S, Replay
+from kgctl.pipelines.replay.sending import TRANSACTION_S, Replay, Target
+from kgctl.pipelines.replay.settings import ReplaySettings
 from tests.kgctl.pipelines.archive.making import NOON_MS
 
 
@@ -176,6 +180,28 @@ def test_each_offset_leads_to_the_first_replayed_record_at_or_after_it(
 
 def test_nothing_replayed_maps_nothing() -> None:
     assert OffsetMap([], 0, 10).target_of(5) is None
+
+
+def test_a_batch_whose_place_the_cluster_has_not_said_is_no_gap(tmp_path: Path) -> None:
+    """Its first answer was lost; the second one was DUPLICATE_SEQUENCE_NUMBER."""
+    part = TopicPartition("t", 0)
+    with writing(tmp_path) as log:
+        target = Target(ReplaySettings("id", {"t": "t"}, {"t": "t"}), {"t": 1}, {part: ""}, log, lambda *_: None, 1.0)
+        target.producer = SimpleNamespace(flush=lambda: None)  # type: ignore[assignment]
+        for first, base in ((0, 10), (3, -1), (5, 14), (8, -1)):
+            tags = [(first, 0), (first + 1, 0)]
+            target.note(SimpleNamespace(partition=part, base_offset=base, tags=tags))  # type: ignore[arg-type]
+        target.commit({part: (0, 10)})
+    found = read_log(tmp_path).offset_map(part)
+    assert found
+    # Offset 2 is a gap before the batch, 7 one before the last.
+    assert [found.target_of(at) for at in range(11)] == [10, 11, None, None, None, 14, 15, None, None, None, None]
+    assert [one.target for one in found.stretches] == [10, 14]
+
+
+def test_what_is_not_known_does_not_join_what_begins_at_zero() -> None:
+    found = OffsetMap([Stretch(0, UNKNOWN, 1), Stretch(1, 0, 3)], 0, 4)
+    assert [found.target_of(at) for at in range(5)] == [None, 0, 1, 2, 3]
 
 
 # --- transactions ---

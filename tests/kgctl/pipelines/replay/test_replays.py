@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -232,9 +233,6 @@ def test_times_are_shifted_or_new(our_cluster: Cluster, tmp_path: Path) -> None:
     times = [one.timestamp_ms for one in records(bootstrap, topic, 1)[0]]
     assert times[:3] == [NOON_MS + 1000 * n - DAY_MS for n in range(3)]
     assert all(before <= time_ms <= time.time() * 1000 for time_ms in times[3:])
-    early = kgctl("pipeline", "replay", tmp_path, "--to", topic, "--shift-time", "-60000d", "--execute")
-    assert early.exit_code == 2
-    assert "would be from before 1970" in early.stderr
 
 
 def test_several_topics_go_under_their_own_or_new_names(our_cluster: Cluster, tmp_path: Path) -> None:
@@ -268,11 +266,14 @@ def test_a_damaged_file_stops_the_replay_and_names_the_file(our_cluster: Cluster
         (["--all-topics", "--to", "x"], "Give one of them."),
         (["--topic", "orders="], "'orders=' names no topic."),
         (["--to", "x", "--topic", "orders", "--topic", "other"], "--to names one topic"),
+        (["--topic", "orders=x", "--topic", "orders=y"], "'orders' is given twice."),
+        (["--to", "x", "--replication-factor", "1"], "Give it with --create."),
         (["--to", "x", "--rate", "fast"], "'fast' is not a number of records per second"),
         (["--to", "x", "--speed", "0"], "'0' is not a speed"),
         (["--to", "x", "--shift-time", "soon"], "'soon' is not a duration"),
         (["--to", "x", "--key-match", "("], "is not a regular expression"),
         (["--to", "x", "--from", "yesterday"], "'yesterday' is not a time"),
+        (["--to", "x", "--from", "now-1d", "--until", "now-2d"], "it is not after --from."),
         (["--to", "x", "--partitions", "none"], "'none' is not one of same, by-key."),
         (["--to", "x", "--now", "--shift-time", "1d"], "Give one of them."),
         (["--to", "x", "--id", "a/b"], "'a/b' has other characters than letters, digits, '.', '_' and '-'"),
@@ -283,3 +284,65 @@ def test_wrong_usage_is_explained(our_cluster: Cluster, tmp_path: Path, argument
     done = Kgctl(our_cluster.bootstrap_servers)("pipeline", "replay", tmp_path, *arguments)
     assert done.exit_code == 2
     assert message in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("knows_first_run", [True, False])
+def test_a_replay_by_key_continues_when_the_target_has_more_partitions(
+    our_cluster: Cluster, tmp_path: Path, knows_first_run: bool
+) -> None:
+    kgctl, topic, bootstrap = Kgctl(our_cluster.bootstrap_servers), fresh("grown"), our_cluster.bootstrap_servers
+    partitions = [[Row(at, b"%d" % at, b"%d-%d" % (number, at)) for at in range(5)] for number in range(4)]
+    archived(tmp_path, partitions)
+    assert kgctl("topics", "create", topic, "--partitions", "2").exit_code == 0
+    by_key = ("--topic", f"orders={topic}", "--partitions", "by-key")
+    replay(kgctl, tmp_path, *by_key)
+    assert kgctl("topics", "alter", topic, "--partitions", "4", "--execute", "--no-journal").exit_code == 0
+    if not knows_first_run:
+        shutil.rmtree(tmp_path / "_replays")
+    for _ in range(2):
+        replay(kgctl, tmp_path, *by_key)
+    found = [one[1] for some in contents(bootstrap, topic, 4).values() for one in some]
+    assert sorted(found, key=repr) == sorted((row.value for rows in partitions for row in rows), key=repr)
+
+
+def test_a_key_can_be_any_bytes(our_cluster: Cluster, tmp_path: Path) -> None:
+    archived(tmp_path, [[Row(0, b"\xff", b"this"), Row(1, b"\xfe", b"other")]])
+    kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("bytes")
+    replay(kgctl, tmp_path, "--to", topic, "--create", "--key", "\udcff")
+    assert [one[1] for one in contents(our_cluster.bootstrap_servers, topic, 1)[0]] == [b"this"]
+
+
+@pytest.mark.parametrize(("moment", "shift", "time"), [(-5, (), -5), (5, ("--shift-time", "-1s"), -995)])
+def test_a_record_from_before_1970_is_named(
+    our_cluster: Cluster, tmp_path: Path, moment: int, shift: tuple[str, ...], time: int
+) -> None:
+    archived(tmp_path, [[Row(0), Row(3, timestamp_ms=moment)]])
+    arguments = ("--to", fresh("early"), "--create", "--execute", "--no-journal", *shift)
+    done = Kgctl(our_cluster.bootstrap_servers)("pipeline", "replay", tmp_path, *arguments)
+    assert done.exit_code == 1
+    assert f"orders-0, offset 3: the record would have the time {time} ms, which is before 1970" in done.stderr
+    assert "continues" not in done.stderr
+
+
+def test_no_topic_is_created_for_a_replay_that_cannot_begin(our_cluster: Cluster, tmp_path: Path) -> None:
+    kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("copy")
+    archived(tmp_path / "archive", [orders(1)])
+    command = ("pipeline", "replay", tmp_path / "archive", "--to", topic, "--create", "--execute", "--no-journal")
+    (tmp_path / "state").symlink_to(tmp_path / "no-such-folder")
+    done = kgctl(*command, "--state", tmp_path / "state")
+    assert done.exit_code == 1, done.output
+    assert "--state names another folder" in done.stderr
+    (file,) = (tmp_path / "archive").glob("records/**/*.parquet")
+    file.unlink()
+    done = kgctl(*command)
+    assert done.exit_code == 1
+    assert done.stderr == f"Error: {file}: the file is missing; no topic was created\n"
+    assert topic not in kgctl("topics", "list").output
+
+
+def test_what_a_replay_keeps_cannot_be_in_a_file(our_cluster: Cluster, tmp_path: Path) -> None:
+    archived(tmp_path, [orders(1)])
+    file = tmp_path / "file"
+    file.touch()
+    done = Kgctl(our_cluster.bootstrap_servers)("pipeline", "replay", tmp_path, "--to", "x", "--state", file)
+    assert (done.exit_code, "cannot be read" in done.stderr) == (1, True), done.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import confluent_kafka
@@ -261,6 +262,15 @@ def test_a_group_gets_a_new_name_and_the_replay_a_choice(our_cluster: Cluster, t
     refused = run(kgctl, "restore-groups", tmp_path, "--topic", f"{topic}={topic}-2", code=6)
     assert f"again to '{topic}-2'" in refused
     assert "choose one with --id" in refused
+    elsewhere = fresh("elsewhere")
+    key = TopicPartition(elsewhere, 0)
+    add(tmp_path, {key: orders(2)}, {key: (0, 10)}, topics=[facts(elsewhere)])
+    reader = fresh("reader")
+    write_groups(tmp_path, GroupsSnapshot(NOON_MS, (GroupOffset(reader, elsewhere, 0, 10, -1, "", 1, 0, 10),)))
+    run(kgctl, "replay", tmp_path, "--topic", elsewhere, "--create")
+    # Which replay of the other topic it would be does not matter to a group without offsets there.
+    run(kgctl, "restore-groups", tmp_path, "--group", reader)
+    write_groups(tmp_path, GroupsSnapshot(NOON_MS, (GroupOffset(group, topic, 0, 7, -1, "", 1, 0, 21),)))
     run(kgctl, "restore-groups", tmp_path, "--id", "again", "--group", group)
     assert unread(kgctl, group, f"{topic}-2", 1) == left([orders(10)], [7])
 
@@ -312,6 +322,40 @@ def test_times_of_the_replay_do_not_show_where_a_group_was(
     assert unread(kgctl, groups[1], topic, 1) == [[]]
 
 
+def test_by_key_a_group_reads_a_partition_in_which_it_had_committed_nothing(
+    our_cluster: Cluster, tmp_path: Path
+) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    partitions = [orders(10), [replace(row, key=b"other", timestamp_ms=row.timestamp_ms + 5) for row in orders(10)]]
+    archived(tmp_path, topic, partitions, {group: [end_of(partitions[0])]})
+    run(kgctl, "replay", tmp_path, "--all-topics", "--create", *BY_KEY)
+    run(kgctl, "restore-groups", tmp_path)
+    found = [one for some in unread(kgctl, group, topic, 2) for one in some]
+    assert set(of_rows(partitions[1])) <= set(found)
+
+
+def test_a_replay_that_is_not_known_is_not_replaced_by_times(our_cluster: Cluster, tmp_path: Path) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [7]})
+    refused = run(kgctl, "restore-groups", tmp_path, "--by", "replay", code=6)
+    assert f"no replay of this archive to this cluster is known for '{topic}'" in refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--group", "g=a", "--group", "g=b"), "'g' is given twice."),
+        (("--topic", "t=a", "--topic", "t=b"), "'t' is given twice."),
+        (("--topic", "t=a", "--topic", "u=a"), "two topics would be one."),
+    ],
+)
+def test_no_name_is_dropped_silently(
+    our_cluster: Cluster, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    archived(tmp_path, "t", [orders(1)], {"g": [0]})
+    assert message in run(Kgctl(our_cluster.bootstrap_servers), "restore-groups", tmp_path, *arguments, code=2)
+
+
 def test_topics_that_were_moved_by_other_means_are_found_by_time(our_cluster: Cluster, tmp_path: Path) -> None:
     """The cluster may have older records than the archive."""
     topic, kgctl = fresh("moved"), Kgctl(our_cluster.bootstrap_servers)
@@ -330,6 +374,9 @@ def test_topics_that_were_moved_by_other_means_are_found_by_time(our_cluster: Cl
     refused = run(kgctl, "restore-groups", tmp_path, code=4)
     assert f"group '{unknown}': the archive has no time of the record at offset 3 of {topic}-0" in refused
     late = [(None, b"late-0", (), NOON_MS - 60_000)]
+    assert (
+        f"No replay of '{topic}' to this cluster is known in {tmp_path}/_replays: offsets are found by time." in refused
+    )
     assert unread(kgctl, behind, topic, 1) == [of_rows(all_rows[6:]) + late]
     assert unread(kgctl, older, topic, 1) == [of_rows(all_rows[2:]) + late]
     # It reads one record again: only that one is certainly before all that it has not read.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +98,26 @@ def test_values_that_json_lacks_are_texts(out: Path) -> None:
     assert rows(out, sql) == [("[1, 2]", '{"a": ["2024-01-01"]}', "x'61'", 1.5, 1)]
 
 
+def test_numbers_that_json_lacks_are_texts(out: Path) -> None:
+    sql = "select 'inf'::double as inf, '-inf'::float as less, 'nan'::double as nan, ['nan'::double, 1.5] as list"
+    assert rows(out, sql) == [("inf", "-inf", "nan", '["nan", 1.5]')]
+    shown = KGCTL("pipeline", "sql", sql, "--out", out, "-o", "json").stdout
+    assert "Infinity" not in shown
+    assert "NaN" not in shown
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_statement_that_is_not_utf_8_is_one_line(out: Path, locale: str) -> None:
+    command = [sys.executable, "-m", "kgctl", "pipeline", "sql", "--out", str(out)]
+    for statement in ([b"select '\xff'"], ["-"]):
+        environment = {**os.environ, "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        failed = subprocess.run(
+            [*command, *statement], input=b"select '\xff'", capture_output=True, env=environment, check=False
+        )
+        assert (failed.returncode, failed.stdout) == (2, b"")
+        assert failed.stderr == b"Error: the query fails: the statement is not text in UTF-8\n"
+
+
 def test_times_after_the_year_9999_are_texts(out: Path) -> None:
     assert rows(out, "select timestamptz '20000-01-01 00:00:00+00' as at, 1 as one") == [
         ("20000-01-01 00:00:00.000000Z", 1)
@@ -119,6 +142,10 @@ def test_times_after_the_year_9999_are_texts(out: Path) -> None:
         ("select * from '{out}/../other.parquet'", "Cannot access"),
         ("select * from read_parquet('http://127.0.0.1:1/x')", "Cannot access file"),
         ("select * from rows", "rows does not exist"),
+        (
+            "select 1 as a, [date '10000-01-01'] as b",
+            "column b has times outside the years 1 to 9999: cast it to varchar",
+        ),
     ],
 )
 def test_a_bad_statement_is_one_line_and_changes_nothing(out: Path, sql: str, message: str) -> None:

@@ -8,7 +8,7 @@ PIPELINES := $(VENV)/.pipelines
 # With bytecode, also where the environment wants none: each worker would compile 500 modules of tests again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
-.PHONY: help setup demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench bench-pipelines oracle traces traces-on-kafka sim mutate durability docs wheel zipapp lock clean
+.PHONY: help setup setup-pipelines demo demo-pipelines check format lint types contracts fast test test-all test-cluster test-reference bench bench-pipelines oracle traces traces-on-kafka sim mutate durability docs wheel zipapp lock clean
 
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,6 +22,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+setup-pipelines: $(PIPELINES)  ## Also install Spark and the other requirements of the pipelines
 
 $(PIPELINES): $(READY) requirements-pipelines.lock
 	@echo "Installing Spark and the other requirements of the pipelines (a download of about 750 MB, once)"

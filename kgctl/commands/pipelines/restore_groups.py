@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,17 +109,7 @@ def restore_groups(
     with chosen.admin() as admin:
         kept = state or folder / FOLDER
         topics = _topics(admin, archive, kept, id_, topic or (), {one.topic for one in snapshot.offsets})
-        if by != TIMESTAMP and (unknown := [name for name, one in topics.items() if not one.is_replayed]):
-            some = ", ".join(map(repr, unknown))
-            if by == REPLAY:
-                raise Precondition(
-                    f"no replay of this archive to this cluster is known for {some}: leave --by out to find offsets by time, or "
-                    "give --state"
-                )
-            note(
-                f"No replay of {some} to this cluster is known in {kept}: offsets are found by time. If there was a replay, "
-                "name its folder with --state."
-            )
+        _explain(topics, folder, kept, by)
         found = _resolved(admin, continuations(snapshot, topics, by_timestamp=by == TIMESTAMP))
         if others := left_out(snapshot, topics):
             note(f"{counted(others, 'committed offset')} of other topics left out.")
@@ -137,6 +127,31 @@ def restore_groups(
         rows = restoration.run(chosen, admin, is_executed=execute)
     rows += [_failed_row(one, execute=execute) for one in found if one.group in failed]
     conclude_plan(chosen, rows, execute=execute, all_or_nothing=False)
+
+
+def _explain(topics: Mapping[str, ReplayedTopic], folder: Path, kept: Path, by: str | None) -> None:
+    """Say what is not known or not there. Raises Precondition if `by` demands a replay that is not known."""
+    unknown = [name for name, one in topics.items() if not one.is_replayed]
+    if by == REPLAY and unknown:
+        raise Precondition(
+            f"no replay of this archive to this cluster is known for {_quoted(unknown)}: leave --by out to find offsets by time, "
+            "or give --state"
+        )
+    if missing := [one.target for one in topics.values() if not one.exists]:
+        note(
+            f"The cluster has no topic {_quoted(missing)}: write the records first, for example with "
+            f"`kgctl pipeline replay {folder} --all-topics --create --execute`."
+        )
+    by_time = [name for name in unknown if topics[name].exists]
+    if by_time and by is None:
+        note(
+            f"No replay of {_quoted(by_time)} to this cluster is known in {kept}: offsets are found by time. If there was a replay, "
+            "name its folder with --state."
+        )
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _chosen(folder: Path, snapshot: GroupsSnapshot | None, given: Sequence[str]) -> GroupsSnapshot:
@@ -235,10 +250,10 @@ def _topic(
 ) -> ReplayedTopic:
     """`sets_times`: the broker gives records the time of their arrival."""
     spans = {key.partition: span for key, span in archive.spans.items() if key.topic == source}
-    count = counts.get(target, archive.topics[source].partitions)
+    exists, count = target in counts, counts.get(target, archive.topics[source].partitions)
     if replay is None:
         times = RecordTimes(archive, source, RecordFilter())
-        return ReplayedTopic(target, count, times, is_replayed=False, spans=spans)
+        return ReplayedTopic(target, count, times, exists=exists, is_replayed=False, spans=spans)
     its = replay.settings
     maps = {} if its.by_key else replay.maps(target)
     ends = replay.ends(target) if its.by_key else None
@@ -248,7 +263,7 @@ def _topic(
         )
     times = RecordTimes(archive, source, its.chosen)
     has_new_times = its.is_now or sets_times
-    return ReplayedTopic(target, count, times, True, its.by_key, its.shift_ms, has_new_times, maps, spans, ends)
+    return ReplayedTopic(target, count, times, exists, True, its.by_key, its.shift_ms, has_new_times, maps, spans, ends)
 
 
 def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]:

@@ -27,13 +27,15 @@ class ReplayedTopic:
     """How a topic of the archive came to the cluster: by a replay, or by other means into the same partitions.
 
     `maps` has the partitions whose new offsets are known, `spans` the offsets that the archive has of each. `partitions` is
-    how many the target has. With `by_key`, records are in other partitions than they were, and `ends` says where those of the
-    replay end in each partition of the target, if that is known. `has_new_times`: they have the times at which they were sent.
+    how many the target has, if it `exists`. With `by_key`, records are in other partitions than they were, and `ends` says
+    where those of the replay end in each partition of the target, if that is known. `has_new_times`: they have the times at
+    which they were sent.
     """
 
     target: str
     partitions: int
     times: Times
+    exists: bool = True
     is_replayed: bool = True
     by_key: bool = False
     shift_ms: int = 0

@@ -11,16 +11,21 @@ from kgctl.pipelines.source.losses import ADVICE
 
 # The last line of a Python worker's traceback, which Spark quotes in its text: a kgctl error, any error.
 _OWN_ERROR = re.compile(r"^(kgctl(?:\.\w+)+)\.(\w+): (.+)$", re.MULTILINE)
-_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(
+    r"^(?!(?:java|javax|scala|org|com)\.)(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE
+)
 _SPARKS_OWN = ("Py4JJavaError", "PythonException", "StreamingQueryException", "SparkException")
 # Java's last line about a cause. Caused by: org.apache.spark.SparkException: text
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+# Py4J's text about an exception of Java.
+_CALLED = re.compile(r"\AAn error occurred while calling .+\n: (?:[\w.$]+: )?(.+)")
 # PythonWorkerFactory of Spark.
 _NO_WORKER = re.compile(r"Python worker failed to connect back|Python daemon failed to launch worker")
 # What Linux says about a full disk, a quota, and a limit on the size of files.
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 _NO_STATE = re.compile(r"\[CANNOT_LOAD_STATE_STORE|org\.rocksdb\.RocksDBException: ")
-_TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
+_WRONG_SETTING = re.compile(r"\[INVALID_CONF_VALUE\b")
+_TAGS = re.compile(r"^\[[A-Z_.0-9]+\]\s*| SQLSTATE: \w{5}$")
 LONGEST = 600
 
 
@@ -44,6 +49,12 @@ class DiskFull(KgctlError):
 
     def __init__(self) -> None:
         super().__init__("no space is left on a disk")
+
+
+class WrongSetting(KgctlError):
+    """Spark refuses the value of a setting; its text names both."""
+
+    name = "WRONG_SETTING"
 
 
 class StateUnreadable(KgctlError):
@@ -97,6 +108,8 @@ def _from_text(text: str) -> KgctlError:
             failure.name = kind.name
         return failure
     sentence = sentence_of(text)
+    if _WRONG_SETTING.search(text):
+        return WrongSetting(sentence)
     return StateUnreadable(sentence) if _NO_STATE.search(text) else KgctlError(sentence)
 
 
@@ -115,6 +128,8 @@ def sentence_of(text: str) -> str:
     causes = [match.group(1) for match in _CAUSE.finditer(text)]
     if causes:
         return _short(causes[-1])
+    if called := _CALLED.match(text):
+        return _short(called.group(1))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return _short(next((line for line in lines if not line.startswith(("at ", "=="))), "Spark gave no reason"))
 

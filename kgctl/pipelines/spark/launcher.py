@@ -73,7 +73,7 @@ def did_not_start(sentence: str, log: Path) -> SparkDidNotStart:
     """The error, with the reason that Java has written to the log."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:] if log.exists() else []
     reasons = [line for line in lines if line.strip() and not _NO_REASON.match(line)]
-    return SparkDidNotStart(f"{sentence}: {_THROWN.sub('', reasons[-1])}" if reasons else sentence)
+    return SparkDidNotStart(f"{sentence}: {_THROWN.sub('', reasons[-1])}" if reasons else f"{sentence}; see {log}")
 
 
 @contextlib.contextmanager

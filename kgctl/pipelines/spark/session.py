@@ -17,9 +17,10 @@ import kgctl
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.spark import fast_start, launcher
+from kgctl.pipelines.spark.failures import reason_of
 from kgctl.pipelines.spark.installation import pyspark_dir
 from kgctl.pipelines.spark.java import find_java
-from kgctl.pipelines.spark.launcher import Launch
+from kgctl.pipelines.spark.launcher import Launch, SparkDidNotStart
 from kgctl.pipelines.spark.scratch import scratch_folder
 from kgctl.pipelines.timings import UNTIMED, Timings
 
@@ -116,11 +117,12 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
 
     began = time.monotonic()
     try:
-        with _own_interrupt_handler():
+        with _texts_of_errors(), _own_interrupt_handler():
             SparkContext(gateway=gateway)
         spark = SparkSession.builder.getOrCreate()
         try:
-            register_source(spark)
+            with _texts_of_errors():
+                register_source(spark)
             timings.took("session", time.monotonic() - began)
             yield spark
         finally:
@@ -129,6 +131,19 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
         gateway.shutdown()
         # pyspark keeps the gateway for the life of the interpreter; the next session here needs a new JVM.
         SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextlib.contextmanager
+def _texts_of_errors() -> Iterator[None]:
+    """Errors of Java become KgctlErrors while the JVM, which has their texts, is there. Raises SparkDidNotStart, or a more exact one."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        reason = reason_of(error)
+        raise SparkDidNotStart(str(reason)) if reason.name == KgctlError.name else reason from error
 
 
 @contextlib.contextmanager
@@ -141,13 +156,14 @@ def _own_interrupt_handler() -> Iterator[None]:
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop queries and session. If the JVM is gone, the error that explains why must not be hidden by this one."""
+    """Stop queries and session. If the JVM is gone or the session broken, the error that explains why must not be hidden by this one."""
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
-    with contextlib.suppress(Py4JError, OSError):
+    with contextlib.suppress(Py4JError, PySparkException, OSError):
         for query in spark.streams.active:
             query.stop()
-    with contextlib.suppress(Py4JError, OSError):
+    with contextlib.suppress(Py4JError, PySparkException, OSError):
         spark.stop()
 
 

@@ -341,6 +341,17 @@ def test_a_replay_that_is_not_known_is_not_replaced_by_times(our_cluster: Cluste
     assert f"no replay of this archive to this cluster is known for '{topic}'" in refused
 
 
+def test_a_topic_that_is_not_there_is_named_with_the_command_that_writes_it(
+    our_cluster: Cluster, tmp_path: Path
+) -> None:
+    topic, kgctl, group = fresh("moved"), Kgctl(our_cluster.bootstrap_servers), fresh("g")
+    archived(tmp_path, topic, [orders(10)], {group: [7]})
+    refused = run(kgctl, "restore-groups", tmp_path, code=5)
+    command = f"`kgctl pipeline replay {tmp_path} --all-topics --create --execute`"
+    assert f"The cluster has no topic '{topic}': write the records first, for example with {command}." in refused
+    assert "No replay" not in refused
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

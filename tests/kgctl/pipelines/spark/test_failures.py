@@ -13,7 +13,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.source.losses import DataLoss, deleted
 from kgctl.pipelines.spark.disk_space import advice
-from kgctl.pipelines.spark.failures import LONGEST, DiskFull, JobFailed, reason_of, sentence_of
+from kgctl.pipelines.spark.failures import LONGEST, DiskFull, JobFailed, WrongSetting, reason_of, sentence_of
 
 WORKER = """An error occurred while calling o57.load.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
@@ -64,6 +64,24 @@ def test_the_innermost_java_error_is_shown() -> None:
         "Exception thrown in awaitResult:\n\tat a.B\nCaused by: java.lang.X: y\n\tat c.D\nCaused by: e.F: disk full\n"
     )
     assert sentence_of(text) == "disk full"
+
+
+def test_a_setting_that_spark_refuses_is_named() -> None:
+    text = (
+        "java.lang.IllegalArgumentException: Error while instantiating 'SessionStateBuilder':\n\tat a.B\n"
+        "Caused by: org.apache.spark.SparkIllegalArgumentException: [INVALID_CONF_VALUE.TYPE_MISMATCH] The value 'x' in the "
+        "config \"spark.sql.shuffle.partitions\" is invalid. It should be a/an 'int' value. SQLSTATE: 22022\n\tat c.D\n"
+    )
+    found = reason_of(RuntimeError(text))
+    assert isinstance(found, WrongSetting)
+    assert str(found) == (
+        "The value 'x' in the config \"spark.sql.shuffle.partitions\" is invalid. It should be a/an 'int' value."
+    )
+
+
+def test_an_error_of_java_that_py4j_reports_loses_the_call() -> None:
+    text = "An error occurred while calling None.org.apache.X.\n: java.lang.IllegalArgumentException: it is above 1\n\tat a.B\n"
+    assert sentence_of(text) == "it is above 1"
 
 
 def test_a_reason_is_one_line_of_bounded_length_and_never_empty() -> None:

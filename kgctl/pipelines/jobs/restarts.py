@@ -16,6 +16,7 @@ from kgctl.pipelines.spark.failures import Interrupted, JobFailed, StateUnreadab
 # From the first failure in a row: how long the machine may be too busy. `--max-outage` says it of the cluster.
 WORKER_PATIENCE_S = 900.0
 _PAUSE_S = 2.0
+_NOTE_EVERY_S = 60.0
 _UNREACHABLE = ("UNREACHABLE", "TIMED_OUT", "REQUEST_TIMED_OUT", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER")
 
 
@@ -43,10 +44,11 @@ class Restarts:
     def __init__(self, run: Run, job: str, now: Clock = time.monotonic) -> None:
         self._run, self._job, self._now = run, job, now
         self._failed_since: float | None = None
+        self._noted: tuple[str, float] | None = None
 
     def succeeded(self) -> None:
         """The job made progress, so the next failure is the first again."""
-        self._failed_since = None
+        self._failed_since = self._noted = None
 
     def pause_after(self, error: Exception) -> None:
         """Return when the job should be started again. Raises JobFailed if it should not, Interrupted if the user ended it."""
@@ -57,9 +59,16 @@ class Restarts:
             self._failed_since = self._now()
         if self._now() - self._failed_since > self._patience_s(reason):
             raise JobFailed(self._job, self._explained(reason)) from error
-        self._run.emit(Progress("note", f"job {self._job} starts again: {reason}", job=self._job))
+        self._note(f"job {self._job} starts again: {reason}")
         if self._run.stop.wait(_PAUSE_S):
             raise Interrupted from error
+
+    def _note(self, text: str) -> None:
+        """Once a minute if the reason stays the same: a cluster may be away for a quarter of an hour."""
+        now = self._now()
+        if self._noted is None or self._noted[0] != text or now - self._noted[1] >= _NOTE_EVERY_S:
+            self._noted = text, now
+            self._run.emit(Progress("note", text, job=self._job))
 
     def _explained(self, reason: KgctlError) -> KgctlError:
         """Spark names the file of its state that it cannot read in the log at most, and gives no advice."""

@@ -97,7 +97,25 @@ def test_a_batch_job_runs_until_it_ends(tmp_path: Path) -> None:
         return 7
 
     assert until_it_ends(run.restarts, work) == 7
-    assert len(run.notes) == 2
+    assert len(run.notes) == 1
+
+
+def test_the_same_reason_is_noted_once_a_minute(tmp_path: Path) -> None:
+    run = Run(tmp_path, follow=True)
+    for second in range(0, 60, 2):
+        assert run.fails(AWAY, second) is None
+    assert len(run.notes) == 1
+    assert run.fails(NO_WORKER, 59) is None
+    assert run.fails(AWAY, 60) is None
+    assert len(run.notes) == 3
+    run.restarts.succeeded()
+    assert run.fails(AWAY, 61) is None
+    assert len(run.notes) == 4
+    for second in range(62, 121):
+        assert run.fails(AWAY, second) is None
+    assert len(run.notes) == 4
+    assert run.fails(AWAY, 121) is None
+    assert len(run.notes) == 5
 
 
 def test_a_state_that_cannot_be_loaded_has_a_remedy(tmp_path: Path) -> None:

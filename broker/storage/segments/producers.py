@@ -90,6 +90,10 @@ class _Unverified:
         )
         return is_later and header.producer_epoch == self.epoch
 
+    def survives(self, marker: Marker) -> bool:
+        """With transactions of version 2, a marker has the epoch of the next transaction: one with the batch's epoch ended an earlier one."""
+        return self.adds_partition and marker.producer_epoch == self.epoch
+
 
 class Producers:
     """The producers of one partition. `open` has the offset at which each open transaction begins, in order of offsets."""
@@ -196,7 +200,9 @@ class Producers:
         entry.last_timestamp = timestamp
         entry.transaction_offset = NO_OFFSET
         self._changed.add(producer_id)
-        self._unverified.pop(producer_id, None)
+        unverified = self._unverified.get(producer_id)
+        if unverified is not None and not unverified.survives(marker):
+            del self._unverified[producer_id]
         return self.open.pop(producer_id, None)
 
     # -- all producers

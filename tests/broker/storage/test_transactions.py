@@ -208,6 +208,21 @@ def test_no_batch_overtakes_one_whose_verification_failed(tmp_path: Path) -> Non
     log.close()
 
 
+@pytest.mark.parametrize("adds_partition", [False, True])
+def test_a_marker_forgets_an_unverified_batch_unless_it_ended_an_earlier_transaction(
+    tmp_path: Path, adds_partition: bool
+) -> None:
+    log = open_log(tmp_path)
+    partition = topic_log(log)
+    early = batch(b"x", producer_id=A, producer_epoch=0, base_sequence=-1, is_transactional=True)
+    assert partition.start_verification(early, adds_partition=adds_partition, wall_ms=NOW) is ErrorCode.NONE
+    end(partition, A)
+    assert send(partition, A, 0) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER if adds_partition else 1)
+    end(partition, A, epoch=1)
+    assert send(partition, A, 0, epoch=1) == 3 - adds_partition
+    log.close()
+
+
 # -- aborted transactions
 
 

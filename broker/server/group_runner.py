@@ -112,6 +112,10 @@ class GroupRunner:
         """The partition of `__consumer_offsets` that holds a group."""
         return partition_for(group_id, self._partitions)
 
+    def pending_epoch(self, producer_id: int, offsets_partition: int) -> int:
+        """The newest epoch with which the producer has pending offsets in a partition of `__consumer_offsets`; -1: none."""
+        return self.coordinator.pending_epoch(producer_id, lambda one: self.partition_of(one) == offsets_partition)
+
     def end_transaction(
         self,
         producer_id: int,

@@ -173,6 +173,12 @@ class Coordinator:
             _tables_of("share").topic_deleted(step, topic)
         return step.effects()
 
+    def pending_epoch(self, producer_id: int, is_asked: Callable[[str], bool]) -> int:
+        """The newest epoch with which the producer has pending offsets in these groups; -1 if it has none."""
+        pending = self._state.hard.pending
+        groups = [group_id for group_id in pending.groups_of(producer_id) if is_asked(group_id)]
+        return max((pending.epoch_of(producer_id, group_id) for group_id in groups), default=-1)
+
     def end_transaction(
         self,
         producer_id: int,

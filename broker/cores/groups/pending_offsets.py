@@ -104,6 +104,11 @@ class PendingOffsets:
         """The (topic, partition) pairs for which a producer has pending offsets of a group."""
         return self._producers.get(producer_id, {}).get(group_id, {})
 
+    def epoch_of(self, producer_id: int, group_id: str) -> int:
+        """The epoch of the producer that has pending offsets of the group."""
+        where = next(iter(self.places_of(producer_id, group_id)))
+        return self.of_partition(group_id, *where)[producer_id].producer_epoch
+
     def removals_of_group(self, group_id: str) -> list[PendingOffsetsRemoval]:
         """What to persist when the group is deleted."""
         if group_id not in self._groups:

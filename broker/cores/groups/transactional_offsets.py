@@ -15,7 +15,6 @@ from broker.cores.groups.offsets import (
     refusing,
     split_by_existence,
 )
-from broker.cores.groups.pending_offsets import PendingOffsets
 from broker.cores.groups.records import OffsetCommitRecord, PendingOffset, PendingOffsetsRemoval
 from broker.cores.groups.step import Step
 from broker.protocol.errors import ErrorCode
@@ -91,7 +90,7 @@ def end_transaction(
     ended_groups = [
         group_id
         for group_id in pending.groups_of(producer_id)
-        if has_ended(group_id) and _epoch(pending, producer_id, group_id) <= producer_epoch
+        if has_ended(group_id) and pending.epoch_of(producer_id, group_id) <= producer_epoch
     ]
     for group_id in ended_groups:
         if limit <= 0:
@@ -109,12 +108,6 @@ def end_transaction(
         step.persist(PendingOffsetsRemoval(producer_id, group_id, removed))
         return True
     return False
-
-
-def _epoch(pending: PendingOffsets, producer_id: int, group_id: str) -> int:
-    """The epoch of the producer's open transaction."""
-    where = next(iter(pending.places_of(producer_id, group_id)))
-    return pending.of_partition(group_id, *where)[producer_id].producer_epoch
 
 
 def _commit_pending(step: Step, record: PendingOffset) -> None:

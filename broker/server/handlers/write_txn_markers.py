@@ -51,6 +51,8 @@ def _write(marker: Marker, topic: str, index: int, resources: Resources) -> Gene
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     yield
     if topic == OFFSETS_TOPIC:
+        if resources.groups.pending_epoch(marker.producer_id, index) > marker.producer_epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         while resources.groups.end_transaction(
             marker.producer_id, marker.producer_epoch, (index,), is_commit=marker.is_commit, limit=OFFSETS_AT_ONCE
         ):

@@ -84,11 +84,10 @@ class _Unverified:
             self.epoch, self.lowest_sequence = epoch, sequence
 
     def is_overtaken_by(self, header: BatchHeader, *, is_unknown: bool) -> bool:
-        """Only within an epoch: unlike with Kafka, a fenced producer does not stop the one that replaced it."""
-        is_later = header.base_sequence > self.lowest_sequence or (
+        """As in Kafka, whatever the epoch of the batch is: a newer one has been noted before."""
+        return header.base_sequence > self.lowest_sequence or (
             self.adds_partition and is_unknown and header.base_sequence != 0
         )
-        return is_later and header.producer_epoch == self.epoch
 
     def survives(self, marker: Marker) -> bool:
         """With transactions of version 2, a marker has the epoch of the next transaction: one with the batch's epoch ended an earlier one."""
@@ -122,18 +121,17 @@ class Producers:
 
     def check(self, header: BatchHeader, wall_ms: int) -> Remembered | ErrorCode:
         """Return NONE to append the batch, the batch that it duplicates, or the error to answer with."""
+        entry = self._entries.get(header.producer_id)
+        if entry is not None and header.producer_epoch < entry.epoch:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         if header.is_transactional and not self.has_open_transaction(header.producer_id, header.producer_epoch):
             self._note_unverified(header, False, wall_ms)
-        entry = self._entries.get(header.producer_id)
         first = header.base_sequence
-        if entry is not None:
-            if header.producer_epoch == entry.epoch:
-                last = _advance(first, header.record_count - 1)
-                for batch in entry.batches:
-                    if batch.first_sequence == first and batch.last_sequence == last:
-                        return batch
-            elif header.producer_epoch < entry.epoch:
-                return ErrorCode.INVALID_PRODUCER_EPOCH
+        if entry is not None and header.producer_epoch == entry.epoch:
+            last = _advance(first, header.record_count - 1)
+            for batch in entry.batches:
+                if batch.first_sequence == first and batch.last_sequence == last:
+                    return batch
         unverified = self._unverified.get(header.producer_id) if self._unverified else None
         is_unknown = entry is None or not entry.batches
         if unverified is not None and unverified.is_overtaken_by(header, is_unknown=is_unknown):

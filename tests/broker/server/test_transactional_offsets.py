@@ -91,6 +91,25 @@ def test_markers_of_an_administrator_end_a_transaction_in_a_partition(client: Wi
     assert fetched_offset(client, "g", "t", require_stable=True) == (-1, ErrorCode.NONE)
 
 
+def test_a_marker_with_an_older_epoch_is_refused_where_the_producer_has_pending_offsets(client: WireClient) -> None:
+    create_topic(client, "t")
+    epoch = TransactionalProducer(client, "tx").epoch
+    producer = TransactionalProducer(client, "tx")
+    producer.commit_offsets("g", "t", (0, 5))
+    marker = WriteTxnMarkersRequest.Marker(
+        producer_id=producer.producer_id,
+        producer_epoch=epoch,
+        transaction_result=True,
+        topics=[WriteTxnMarkersRequest.Topic(name="__consumer_offsets", partition_indexes=list(range(50)))],
+        coordinator_epoch=0,
+    )
+    (answer,) = client.ask(WriteTxnMarkersRequest(markers=[marker])).markers
+
+    errors = [row.error_code for row in answer.topics[0].partitions]
+    assert sorted(errors) == [ErrorCode.NONE] * 49 + [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert fetched_offset(client, "g", "t", require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+
 def test_no_coordinator_epoch_of_an_administrator_stops_a_transaction(client: WireClient) -> None:
     create_topic(client, "t")
     producer = TransactionalProducer(client, "tx")

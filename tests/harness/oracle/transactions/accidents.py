@@ -12,6 +12,7 @@ The walk generator avoids those that it can foresee:
   transactional id, and an older epoch is answered with INVALID_PRODUCER_EPOCH. Ours always looks the id up.
 - Partitions of __consumer_offsets remember the epochs of producers without pending offsets, and WriteTxnMarkers with an older
   epoch is refused there. Ours has nothing to end and answers without an error.
+- ListOffsets for the largest timestamp returns a record before the log start while its segment is there. We leave it out.
 - A first commit without a member whose metadata is all too long leaves a group that DeleteGroups knows and DescribeGroups does
   not. Ours creates none.
 """

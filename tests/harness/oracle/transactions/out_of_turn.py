@@ -323,9 +323,7 @@ class OutOfTurn(Moves):
                 "partitions": [
                     {
                         "partition_index": partition,
-                        "timestamp": self.walk.weighed(
-                            (3, -1), (1, -2), (1, -3), (2, f"+{1000 * self.rng.randint(0, self.walk.number)}")
-                        ),
+                        "timestamp": self._timestamp(one["name"], partition),
                     }
                     for partition in one["partitions"]
                 ],
@@ -334,6 +332,14 @@ class OutOfTurn(Moves):
         ]
         version, isolation = self.rng.choice((2, 4, 7, 8)), self.rng.choice((0, 1, 1))
         return self.walk.step(ADMIN, "ListOffsets", version, isolation_level=isolation, topics=topics)
+
+    def _timestamp(self, topic: str, partition: int) -> int | str:
+        """Kafka finds the largest timestamp also in what was deleted."""
+        chosen: int | str = self.walk.weighed(
+            (3, -1), (1, -2), (1, -3), (2, f"+{1000 * self.rng.randint(0, self.walk.number)}")
+        )
+        state = self.walk.state.get(f"{topic}-{partition}")
+        return -1 if chosen == -3 and isinstance(state, list) and state[2] > 0 else chosen
 
     def _fetch(self, producer: Producer) -> Step:
         topics = [

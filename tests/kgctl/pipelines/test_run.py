@@ -244,11 +244,20 @@ def test_an_unreachable_cluster_is_reported_before_spark_starts(tmp_path: Path) 
     assert "Spark" not in done.stderr
 
 
-def test_a_setting_that_spark_refuses_is_reported_with_the_end_of_the_log(kgctl: Kgctl, tmp_path: Path) -> None:
-    done = run(kgctl, tmp_path, "decode", "--once", "--conf", "spark.driver.memory=lots")
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "spark.driver.memory=lots",
+            "Spark's JVM did not start and exited with 1: Invalid maximum heap size: -Xmxlots",
+        ),
+        ("spark.memory.fraction=7", "spark.memory.fraction should be between 0 and 1 (was '7.0')."),
+    ],
+)
+def test_a_setting_that_spark_refuses_is_one_line(kgctl: Kgctl, tmp_path: Path, setting: str, reason: str) -> None:
+    done = run(kgctl, tmp_path, "decode", "--once", "--conf", setting)
     assert done.returncode == 1
-    assert f"The end of {tmp_path / 'spark.log'}" in done.stderr
-    assert "Traceback" not in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-2:] == ["starting Spark, which takes a few seconds", f"Error: {reason}"]
 
 
 @contextlib.contextmanager

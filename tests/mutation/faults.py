@@ -638,7 +638,7 @@ FAULTS = (
     Fault(
         "a marker of an old epoch ends a new transaction",
         "cores/groups/transactional_offsets.py",
-        " and _epoch(pending, producer_id, group_id) <= producer_epoch",
+        " and pending.epoch_of(producer_id, group_id) <= producer_epoch",
         "",
         PENDING,
     ),
@@ -1267,16 +1267,30 @@ FAULTS = (
     Fault(
         "a duplicate batch is appended again",
         "storage/segments/producers.py",
-        "                        return batch\n",
-        "                        return ErrorCode.NONE\n",
+        "                    return batch\n",
+        "                    return ErrorCode.NONE\n",
         STORAGE,
     ),
     Fault(
         "a producer with an older epoch is not fenced",
         "storage/segments/producers.py",
-        "            elif header.producer_epoch < entry.epoch:\n",
-        "            elif False:\n",
+        "        if entry is not None and header.producer_epoch < entry.epoch:\n            return ErrorCode.INVALID_PRODUCER_EPOCH\n        if header",
+        "        if header",
         STORAGE,
+    ),
+    Fault(
+        "every marker forgets the batches whose partition was not verified",
+        "storage/segments/producers.py",
+        "not unverified.survives(marker)",
+        "True",
+        STORAGE,
+    ),
+    Fault(
+        "a marker of an old epoch is accepted for pending offsets of a newer one",
+        "server/handlers/write_txn_markers.py",
+        " > marker.producer_epoch:",
+        " > 99:",
+        ("tests/broker/server/test_transactional_offsets.py",),
     ),
     Fault(
         "a gap in the sequence numbers of a producer is accepted",

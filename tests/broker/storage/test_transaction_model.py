@@ -161,7 +161,8 @@ class TransactionMachine(RuleBasedStateMachine):
             assert refusal(epoch - 1, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
         if opened:
             assert refusal(epoch, sequence, transactional=False) is ErrorCode.INVALID_TXN_STATE
-            assert refusal(epoch + 1, 1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            # As in Kafka, a sequence below the next one would stop the transaction.
+            assert refusal(epoch + 1, 10_000) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     @rule(producer=PRODUCERS, is_commit=st.booleans(), bump=st.booleans())
     def end_transaction(self, producer: int, is_commit: bool, bump: bool) -> None:

@@ -61,6 +61,8 @@ class _Producer:
 
     def close(self) -> None:
         self._producer.flush(5)
+        # Otherwise it lives until it is collected, and reports each attempt to reach a broker that has ended.
+        self._producer.close()
 
 
 class _TransactionalProducer(_Producer):

@@ -34,7 +34,7 @@ from kgctl.pipelines.schemas.sources import EVENTS_TOPIC, OFFSETS_TOPIC, TRANSAC
 from kgctl.pipelines.settings import RunSettings, from_json
 from kgctl.pipelines.source.secured import check_secured, secured_options
 from kgctl.pipelines.spark.disk_space import advice
-from kgctl.pipelines.spark.failures import DiskFull, Interrupted, WrongSetting, reason_of
+from kgctl.pipelines.spark.failures import DiskFull, Interrupted, reason_of
 from kgctl.pipelines.tables.formats import check_format, set_format
 from kgctl.pipelines.tables.manifest import held_by_one_run
 from kgctl.pipelines.timings import Timings
@@ -72,11 +72,7 @@ def main() -> int:
         failure = reason_of(error)
         is_full = failure.name == DiskFull.name
         text = f"{failure}: {advice(settings)}" if is_full else str(failure)
-        from kgctl.pipelines.spark.connector_jars import JarsMissing
-        from kgctl.pipelines.spark.launcher import SparkDidNotStart
-
-        says_all = failure.name in (DiskFull.name, JarsMissing.name, SparkDidNotStart.name, WrongSetting.name)
-        job = getattr(failure, "job", None)
+        job, says_all = getattr(failure, "job", None), getattr(failure, "says_all", False)
         emit(Progress("failed", text, job=job, exit_code=exit_code_of(failure), says_all=says_all or None))
         # The log may be on a full disk.
         with contextlib.suppress(OSError):

@@ -130,7 +130,7 @@ def restore_groups(
 
 
 def _explain(topics: Mapping[str, ReplayedTopic], folder: Path, kept: Path, by: str | None) -> None:
-    """Say what is not known or not there. Raises Precondition if `by` demands a replay that is not known."""
+    """Print notes about unknown replays and missing topics. Raises Precondition if `by` demands a replay that is not known."""
     unknown = [name for name, one in topics.items() if not one.is_replayed]
     if by == REPLAY and unknown:
         raise Precondition(
@@ -263,7 +263,18 @@ def _topic(
         )
     times = RecordTimes(archive, source, its.chosen)
     has_new_times = its.is_now or sets_times
-    return ReplayedTopic(target, count, times, exists, True, its.by_key, its.shift_ms, has_new_times, maps, spans, ends)
+    return ReplayedTopic(
+        target,
+        count,
+        times,
+        exists=exists,
+        by_key=its.by_key,
+        shift_ms=its.shift_ms,
+        has_new_times=has_new_times,
+        maps=maps,
+        spans=spans,
+        ends=ends,
+    )
 
 
 def _resolved(admin: Admin, found: Sequence[Continuation]) -> list[Continuation]:

@@ -15,6 +15,7 @@ from kgctl.exit_codes import ERROR
 from kgctl.pipelines.runner import check_installed
 from kgctl.render import TABLES as TABLE_OUTPUTS
 from kgctl.render import note
+from kgctl.watch.figures import counted
 
 if TYPE_CHECKING:
     from kgctl.client.net.connector import ConnectionSettings
@@ -81,10 +82,10 @@ def verify(
         settings(ctx).show(findings, kind="pipeline-verify")
     faults = sum(1 for row in findings if row.ok is False)
     contents = (
-        f"{_counted(verified.records, 'record')} of {_counted(len(verified.archive.partitions), 'partition')} in "
-        f"{_counted(verified.files, 'file')}, {_counted(verified.gaps, 'offset')} without a record"
+        f"{counted(verified.records, 'record')} of {counted(len(verified.archive.partitions), 'partition')} in "
+        f"{counted(verified.files, 'file')}, {counted(verified.gaps, 'offset')} without a record"
     )
-    result = f"{_counted(faults, 'fault')}." if faults else "No fault found."
+    result = f"{counted(faults, 'fault')}." if faults else "No fault found."
     note(f"{folder}: {contents}. {result}")
     if faults:
         raise typer.Exit(ERROR)
@@ -100,7 +101,3 @@ def _connection(cluster: str, chosen: Settings) -> ConnectionSettings:
     target = choose(given)
     chosen.use(target)
     return connection_to(target, timeout=chosen.timeout)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

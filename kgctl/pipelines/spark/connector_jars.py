@@ -25,6 +25,7 @@ _NAME = re.compile(
 
 class JarsMissing(KgctlError):
     name = "CONNECTOR_JARS_MISSING"
+    says_all = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class WorkerDidNotStart(KgctlError):
 
 class DiskFull(KgctlError):
     name = "DISK_FULL"
+    says_all = True
 
     def __init__(self) -> None:
         super().__init__("no space is left on a disk")
@@ -55,6 +56,7 @@ class WrongSetting(KgctlError):
     """Spark refuses the value of a setting; its text names both."""
 
     name = "WRONG_SETTING"
+    says_all = True
 
 
 class StateUnreadable(KgctlError):
@@ -64,10 +66,13 @@ class StateUnreadable(KgctlError):
 
 
 class JobFailed(KgctlError):
-    """A job failed. What it had committed stays, and the next run continues from there."""
+    """A job failed. What it had committed stays, and the next run continues from there.
+
+    `says_all`, of this and other errors: the text explains the failure, so that Spark's log is not shown.
+    """
 
     def __init__(self, job: str, reason: KgctlError) -> None:
-        self.job, self.name = job, reason.name
+        self.job, self.name, self.says_all = job, reason.name, getattr(reason, "says_all", False)
         # A run has no such option: continuing in the same tables would leave an invisible gap.
         text = str(reason).replace(ADVICE, "give another --out to start again with the records that are left")
         super().__init__(f"job {job} failed: {text}")
@@ -89,9 +94,8 @@ def _text_of(error: BaseException) -> str:
     try:
         return str(error)
     except AssertionError:
-        # The errors of Spark ask its JVM for their text; without it they have a description, and Java's stack trace.
-        texts = [str(getattr(error, name, None) or "") for name in ("_desc", "_stackTrace")]
-        return "\n".join(filter(None, texts)) or type(error).__name__
+        # The errors of Spark ask its JVM for their text; without it they have a description.
+        return str(getattr(error, "_desc", "")) or type(error).__name__
 
 
 def _from_text(text: str) -> KgctlError:

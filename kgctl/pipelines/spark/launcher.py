@@ -25,6 +25,7 @@ _THROWN = re.compile(r'^Exception in thread "[^"]*" (?:[\w.$]+: )?')
 
 class SparkDidNotStart(KgctlError):
     name = "SPARK_DID_NOT_START"
+    says_all = True
 
 
 @dataclass(frozen=True, slots=True)

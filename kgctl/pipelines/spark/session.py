@@ -117,11 +117,11 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
 
     began = time.monotonic()
     try:
-        with _texts_of_errors(), _own_interrupt_handler():
+        with _with_texts(), _own_interrupt_handler():
             SparkContext(gateway=gateway)
-        spark = SparkSession.builder.getOrCreate()
+            spark = SparkSession.builder.getOrCreate()
         try:
-            with _texts_of_errors():
+            with _with_texts():
                 register_source(spark)
             timings.took("session", time.monotonic() - began)
             yield spark
@@ -134,8 +134,8 @@ def _session_of(gateway: JavaGateway, timings: Timings) -> Iterator[SparkSession
 
 
 @contextlib.contextmanager
-def _texts_of_errors() -> Iterator[None]:
-    """Errors of Java become KgctlErrors while the JVM, which has their texts, is there. Raises SparkDidNotStart, or a more exact one."""
+def _with_texts() -> Iterator[None]:
+    """Converts Java's errors while the JVM, which holds their texts, still runs. Raises SparkDidNotStart or a more specific error."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -156,7 +156,7 @@ def _own_interrupt_handler() -> Iterator[None]:
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop queries and session. If the JVM is gone or the session broken, the error that explains why must not be hidden by this one."""
+    """Stop queries and session. Errors of a lost JVM or a broken session must not hide the one that explains them."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

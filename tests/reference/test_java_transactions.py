@@ -44,7 +44,7 @@ def test_the_message_copier_copies_each_record_once_although_it_aborts_and_is_ki
             if json.loads(line).get("consumed", 0) >= RECORDS // 10:
                 break
         killed.kill()
-    # The tool asks for its position before it fences the producer that was killed, and waits while that has offsets pending.
+    # The tool fetches its position before it fences the killed producer, and waits while that producer has pending offsets.
     LIBRDKAFKA.transactional_producer(java.bootstrap, "copier").close()
     done = tools.run("transactional-message-copier", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr

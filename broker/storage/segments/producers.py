@@ -84,13 +84,13 @@ class _Unverified:
             self.epoch, self.lowest_sequence = epoch, sequence
 
     def is_overtaken_by(self, header: BatchHeader, *, is_unknown: bool) -> bool:
-        """As in Kafka, whatever the epoch of the batch is: a newer one has been noted before."""
+        """As in Kafka, whatever the epochs are: a batch with a newer epoch is noted before it is checked."""
         return header.base_sequence > self.lowest_sequence or (
             self.adds_partition and is_unknown and header.base_sequence != 0
         )
 
     def survives(self, marker: Marker) -> bool:
-        """With transactions of version 2, a marker has the epoch of the next transaction: one with the batch's epoch ended an earlier one."""
+        """With transaction.version 2, markers have the epoch of the next transaction: one with the batch's epoch ended an earlier one."""
         return self.adds_partition and marker.producer_epoch == self.epoch
 
 

@@ -64,7 +64,7 @@ class Restarts:
             raise Interrupted from error
 
     def _note(self, text: str) -> None:
-        """Once a minute if the reason stays the same: a cluster may be away for a quarter of an hour."""
+        """Emit a note, the same one at most once a minute: an outage may last a quarter of an hour."""
         now = self._now()
         if self._noted is None or self._noted[0] != text or now - self._noted[1] >= _NOTE_EVERY_S:
             self._noted = text, now

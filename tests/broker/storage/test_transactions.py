@@ -205,7 +205,7 @@ def test_no_batch_overtakes_one_whose_verification_failed(tmp_path: Path) -> Non
     assert send(partition, A, 0, epoch=1) == 0
     assert send(partition, A, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert send(partition, A, 1, epoch=1) == 1
-    # As in Kafka, a batch with an epoch that nobody has got stops the others of the transaction.
+    # As in Kafka, a batch with a newer epoch stops the transaction, although no producer has that epoch.
     late = batch(b"x", producer_id=A, producer_epoch=2, base_sequence=0, is_transactional=True)
     assert partition.start_verification(late, adds_partition=False, wall_ms=NOW) is ErrorCode.NONE
     assert send(partition, A, 2, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

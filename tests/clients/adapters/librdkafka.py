@@ -61,7 +61,7 @@ class _Producer:
 
     def close(self) -> None:
         self._producer.flush(5)
-        # Otherwise it lives until it is collected, and reports each attempt to reach a broker that has ended.
+        # An open producer logs each attempt to reach a broker that has stopped, until Python collects it.
         self._producer.close()
 
 

@@ -334,7 +334,7 @@ class OutOfTurn(Moves):
         return self.walk.step(ADMIN, "ListOffsets", version, isolation_level=isolation, topics=topics)
 
     def _timestamp(self, topic: str, partition: int) -> int | str:
-        """Kafka finds the largest timestamp also in what was deleted."""
+        """For the largest timestamp, Kafka also considers deleted records."""
         chosen: int | str = self.walk.weighed(
             (3, -1), (1, -2), (1, -3), (2, f"+{1000 * self.rng.randint(0, self.walk.number)}")
         )

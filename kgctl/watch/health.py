@@ -29,6 +29,8 @@ from kgctl.watch.tracker import GroupTracker
 
 # A group that consumes this many times as fast as records arrive is catching up.
 CATCHING_UP = 1.1
+# A lag at a limit is sometimes above and sometimes below it: a group is LAGGING until it is below this share of the limits.
+RECOVERED = 0.5
 
 Times = Mapping[TopicPartition, int]
 """Milliseconds since 1970 by partition. Partitions with unknown times are absent."""
@@ -203,10 +205,11 @@ def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) 
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if rate_in:
         surplus = throughput.records_in - throughput.records_out
-        if surplus > limits.growth_s * rate_in and throughput.is_lag_rising():
+        share = RECOVERED if tracker.measured is Health.LAGGING else 1.0
+        if surplus > share * limits.growth_s * rate_in and throughput.is_lag_rising():
             grows = f"grows by {rate(rate_in - rate_out)}"
             return Judgement(Health.LAGGING, f"lag {lag:,} {grows}: {text}", brief=grows)
-        if lag > limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
+        if lag > share * limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
             behind = f"equals {span(lag / rate_in)} of records and does not shrink"
             return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}", brief="does not shrink")
     left_s = eta_s(lag, rate_in, rate_out)

@@ -477,8 +477,15 @@ KGCTL_FAULTS = (
     fault(
         "a lag that grows between two commits is LAGGING",
         "watch/health.py",
-        "surplus > limits.growth_s * rate_in and throughput.is_lag_rising()",
+        "surplus > share * limits.growth_s * rate_in and throughput.is_lag_rising()",
         "throughput.is_lag_rising()",
+        ("tests/kgctl/watch/test_health.py",),
+    ),
+    fault(
+        "a lag at the limit is LAGGING and OK in turn",
+        "watch/health.py",
+        "        share = RECOVERED if tracker.measured is Health.LAGGING else 1.0\n",
+        "        share = 1.0\n",
         ("tests/kgctl/watch/test_health.py",),
     ),
     fault(

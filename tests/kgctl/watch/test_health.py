@@ -407,6 +407,7 @@ def test_infrequent_commits_raise_no_alarm(rate: int, every_s: float, step: floa
     st.sampled_from([0, 1, 500, 100_000]),
     st.sampled_from([1.0, 2.0, 5.0, 11.0]),
 )
+@example(181, 162, 0, 1.0)
 def test_no_verdict_flips_while_the_rates_stay_the_same(rate_in: int, rate_out: int, lag: int, step: float) -> None:
     """A word that has come does not go away and come back, whatever the constant rates are."""
     watch, course = GroupsWatch(), reading(rate_in, rate_out, lag)
@@ -416,6 +417,13 @@ def test_no_verdict_flips_while_the_rates_stay_the_same(rate_in: int, rate_out: 
         if not seen or seen[-1] is not row.health:
             seen.append(row.health)
     assert len(seen) == len(set(seen)), seen
+
+
+def test_a_lagging_group_recovers_only_when_its_lag_is_far_below_the_limit() -> None:
+    """The lag passes 90 s of records after 100 s, and half of it after 1,000 s."""
+    course = reading(100, 105, 9_500)
+    assert [after(at_s, course, 5).health for at_s in (50, 150, 950, 1_050)] == [*[Health.LAGGING] * 3, Health.OK]
+    assert after(60, reading(100, 105, 9_000)).health is Health.OK
 
 
 # --- errors ---

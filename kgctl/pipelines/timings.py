@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kgctl.pipelines.progress import Progress
@@ -47,17 +47,14 @@ def timing_of_batch(job: str, number: int, durations_ms: Mapping[str, int]) -> P
     return Progress("timing", phase="batch", seconds=whole, job=job, batch=number, parts=parts)
 
 
-def timing_lines(events: Iterable[Progress]) -> list[str]:
-    """One line for each phase in the order in which they ended; nothing if there are none."""
-    lines = []
-    for one in events:
-        name = f"{one.phase} {one.batch}" if one.batch is not None else str(one.phase)
-        what = MEANINGS.get(str(one.phase), "")
-        if one.parts:
-            largest = sorted(one.parts.items(), key=lambda part: -part[1])[:_PARTS]
-            what = ", ".join(f"{part} {seconds:.1f}" for part, seconds in largest)
-        lines.append(f"{one.job or '':<11} {name:<9} {one.seconds or 0.0:>7.1f} s  {what}".rstrip())
-    return lines
+def timing_line(event: Progress) -> str:
+    """The job, the phase, its seconds, and what it means or what took longest in a batch."""
+    name = f"{event.phase} {event.batch}" if event.batch is not None else str(event.phase)
+    what = MEANINGS.get(str(event.phase), "")
+    if event.parts:
+        largest = sorted(event.parts.items(), key=lambda part: -part[1])[:_PARTS]
+        what = ", ".join(f"{part} {seconds:.1f}" for part, seconds in largest)
+    return f"{event.job or '':<11} {name:<9} {event.seconds or 0.0:>7.1f} s  {what}".rstrip()
 
 
 UNTIMED = Timings(lambda _: None)

@@ -30,6 +30,7 @@ from kgctl.commands.pipelines.run_options import (
     one_of,
     settings_of,
 )
+from kgctl.commands.pipelines.shown_progress import ShownProgress
 from kgctl.commands.shared.effects import check_change, decides_itself
 from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.patterns import parsed
@@ -44,9 +45,7 @@ from kgctl.pipelines.runner import run as run_pipeline
 from kgctl.pipelines.schemas import TABLES
 from kgctl.pipelines.settings import RunSettings
 from kgctl.pipelines.tables.formats import FORMATS, check_format, format_of, open_table
-from kgctl.pipelines.timings import timing_lines
 from kgctl.render import note
-from kgctl.render.progress import ProgressLine
 
 LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
@@ -259,20 +258,12 @@ def known_job(name: str) -> Job:
 
 
 def finish(run_settings: RunSettings, json_lines: bool, timings: bool = False) -> None:
-    line = ProgressLine(json_lines)
-    phases: list[Progress] = []
-
-    def show(event: Progress) -> None:
-        if event.kind != "timing" or (timings and json_lines):
-            line.show(event)
-        else:
-            phases.append(event)
-
+    shown = ShownProgress(json_lines=json_lines, timings=timings, follow=run_settings.follow)
     began = time.monotonic()
     try:
-        has_ended = run_pipeline(run_settings, show)
+        has_ended = run_pipeline(run_settings, shown.show)
     except RunFailed as failure:
-        line.close()
+        shown.close()
         if failure.log and failure.exit_code == 1:
             note(f"The end of {run_settings.log_file}:")
             for text in failure.log.splitlines():
@@ -281,10 +272,7 @@ def finish(run_settings: RunSettings, json_lines: bool, timings: bool = False) -
             sys.stdout.write(Progress("failed", str(failure), exit_code=failure.exit_code).to_json() + "\n")
         raise
     finally:
-        line.close()
-        if timings:
-            for text in timing_lines(phases):
-                note(text)
+        shown.end()
     if not has_ended:
         note("Interrupted. What was committed stays; the next run continues from there.")
         raise typer.Exit(INTERRUPTED)

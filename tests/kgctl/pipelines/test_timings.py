@@ -12,7 +12,7 @@ from kgctl.pipelines.catalog import in_order
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.run_size import is_small
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.timings import Timings, timing_lines, timing_of_batch
+from kgctl.pipelines.timings import Timings, timing_line, timing_of_batch
 from tests.harness.commandline import Kgctl, fill
 
 
@@ -24,12 +24,12 @@ def test_a_table_has_a_line_for_each_phase() -> None:
         pass
     durations = {"triggerExecution": 2000, "addBatch": 1500, "queryPlanning": 300, "walCommit": 100, "getBatch": 0}
     events.append(timing_of_batch("decode", 0, durations))
-    assert timing_lines(events) == [
+    assert list(map(timing_line, events)) == [
         "            jvm           3.2 s  the JVM starts, and Python loads Spark",
         "decode      query         0.0 s  the query is planned and started",
         "decode      batch 0       2.0 s  addBatch 1.5, queryPlanning 0.3, walCommit 0.1",
     ]
-    assert all(len(line) <= 80 for line in timing_lines(events))
+    assert all(len(line) <= 80 for line in map(timing_line, events))
 
 
 def test_a_phase_that_fails_is_not_reported() -> None:

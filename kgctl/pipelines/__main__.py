@@ -38,6 +38,7 @@ from kgctl.pipelines.spark.failures import DiskFull, Interrupted, reason_of
 from kgctl.pipelines.tables.formats import check_format, set_format
 from kgctl.pipelines.tables.manifest import held_by_one_run
 from kgctl.pipelines.timings import Timings
+from kgctl.pipelines.topic_names import matching
 
 if TYPE_CHECKING:
     from kgctl.pipelines.results.delivery import Delivery
@@ -161,6 +162,7 @@ def _check_cluster(settings: RunSettings) -> tuple[frozenset[str], str]:
     needs_offsets = any(OFFSETS_TOPIC in one.topics for job in jobs for one in (job, *upstream(job)))
     if needs_offsets and OFFSETS_TOPIC not in topics:
         raise NotFound(f"topic {OFFSETS_TOPIC!r} does not exist: no group has committed on this cluster yet")
+    matching(topics, settings.topics)
     return topics & {OFFSETS_TOPIC, EVENTS_TOPIC, TRANSACTIONS_TOPIC}, answer.cluster_id or ""
 
 

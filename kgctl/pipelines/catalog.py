@@ -43,7 +43,8 @@ class Job:
 
     A job with `topics` is a stream: it reads the first of them that the cluster has, and keeps a checkpoint. A job with
     `tables` is a batch job: it reads tables that earlier jobs write and, with `asks_log_ends`, asks the cluster. `samples`
-    says in words what else it reads of the cluster. With --follow, a job that `is_rare` runs only every --scan-every seconds.
+    says in words what else it reads of the cluster. With --follow, a job that `is_rare` runs only every --scan-every seconds;
+    one that `selects_topics` reads only those that match --topics.
     `function` is "module:name" and is imported only in the Spark process. It takes a RunContext and the Job; a
     stream returns its query, a batch job the number of rows that it wrote.
     """
@@ -58,6 +59,7 @@ class Job:
     asks_log_ends: bool = False
     samples: str = ""
     is_rare: bool = False
+    selects_topics: bool = False
 
     @property
     def is_stream(self) -> bool:
@@ -174,6 +176,7 @@ JOBS = {
             function="kgctl.pipelines.jobs.retention:run",
             samples="offsets, sizes and configs of topics",
             is_rare=True,
+            selects_topics=True,
         ),
         Job(
             "compaction",
@@ -186,6 +189,7 @@ JOBS = {
             function="kgctl.pipelines.jobs.compaction:run",
             samples="the records of compacted topics",
             is_rare=True,
+            selects_topics=True,
         ),
         Job(
             "transactions",
@@ -208,6 +212,7 @@ JOBS = {
             function="kgctl.pipelines.jobs.producers:run",
             tables=(TRANSACTIONS,),
             samples="open transactions and last stable offsets",
+            selects_topics=True,
         ),
     )
 }

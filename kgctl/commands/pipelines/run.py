@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -209,6 +210,12 @@ def run(
         raise typer.BadParameter(f"None of these jobs judges groups: add {_judges()}.", param_hint="'--sink'")
     if limit is not None and limit not in statuses_of(verdict_tables(names)):
         raise typer.BadParameter(f"None of these jobs finds {limit}: add {_judges(limit)}.", param_hint="'--fail-on'")
+    if topics is not None and not any(job.selects_topics for job in chosen):
+        selecting = _either(job.name for job in JOBS.values() if job.selects_topics)
+        raise typer.BadParameter(f"None of these jobs selects topics: add {selecting}.", param_hint="'--topics'")
+    if follow and is_given(ctx, "scan_every") and not any(job.is_rare for job in chosen):
+        rare = _either(job.name for job in JOBS.values() if job.is_rare)
+        raise typer.BadParameter(f"None of these jobs runs that rarely: add {rare}.", param_hint="'--scan-every'")
     changed = [target.where for target in targets if target.kind == "kafka"]
     if changed:
         check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
@@ -321,6 +328,11 @@ def _headers(path: Path | None, targets: list[Target]) -> tuple[tuple[str, str],
 def _judges(limit: str | None = None) -> str:
     """The jobs that judge groups, or that have this verdict."""
     tables_of = {job.name: verdict_tables([job.name]) for job in JOBS.values()}
-    return " or ".join(
+    return _either(
         name for name, tables in tables_of.items() if tables and (limit is None or limit in statuses_of(tables))
     )
+
+
+def _either(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

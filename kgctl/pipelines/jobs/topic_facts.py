@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.configs import TOPIC, OwnValue, Resource, own_configs
-from kgctl.client.net.errors import KgctlError, NotFound
+from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.progress import Progress
+from kgctl.pipelines.topic_names import matching
 
 _POLICY, _AGE, _SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 _TOMBSTONES, _RATIO, _SEGMENT = "delete.retention.ms", "min.cleanable.dirty.ratio", "segment.bytes"
@@ -42,26 +42,24 @@ def topics_of(
 
     Topics whose configs may not be read are left out with a note. Raises NotFound if --topics matches none.
     """
-    pattern = run.settings.topics
     answer = admin.run(admin.cluster.metadata(None))
-    found = {
+    partitions = {
         row.name: tuple(
             TopicPartition(row.name, one.partition_index)
             for one in sorted(row.partitions, key=lambda one: one.partition_index)
         )
         for row in answer.topics
-        if row.name and not row.error_code and (pattern is None or re.fullmatch(pattern, row.name))
+        if row.name and not row.error_code
     }
-    if pattern is not None and not found:
-        raise NotFound(f"no topic matches --topics {pattern!r}")
+    selected = matching(partitions, run.settings.topics)
     names = [_POLICY, _AGE, _SIZE, _TOMBSTONES, _RATIO, _SEGMENT]
-    configs = admin.run(own_configs(admin.cluster, [Resource(TOPIC, name) for name in sorted(found)], names))
+    configs = admin.run(own_configs(admin.cluster, [Resource(TOPIC, name) for name in selected], names))
     topics, failed = [], []
     for resource, values in configs.items():
         if isinstance(values, KgctlError):
             failed.append(values)
         else:
-            topics.append(_facts(resource.name, found[resource.name], values))
+            topics.append(_facts(resource.name, partitions[resource.name], values))
     if failed:
         run.emit(Progress("note", f"{len(failed)} of {len(configs)} topics are left out: {failed[0]}", job=job))
     return sorted(filter(wanted, topics), key=lambda one: one.name)

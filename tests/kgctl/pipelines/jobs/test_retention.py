@@ -12,14 +12,13 @@ import pytest
 
 from broker.local import LocalBroker
 from broker.protocol.record_batch import Record, build_batch
-from kgctl.client.net.errors import NotFound, Precondition
+from kgctl.client.net.errors import Precondition
 from kgctl.pipelines.catalog import JOBS
 from kgctl.pipelines.jobs.checkpoints import check_inputs
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.loop import run_jobs
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.settings import RunSettings
-from kgctl.pipelines.spark.failures import JobFailed
 from kgctl.pipelines.transforms.retention import AGES_S, DAY_MS
 from tests.harness.commandline import Kgctl, append
 from tests.kgctl.pipelines.runs import rows
@@ -141,10 +140,9 @@ def test_topics_that_do_not_match_are_left_out(out: Path) -> None:
     assert {row["topic"] for row in rows(out, "f_retention")} == {"orders", "unlimited"}
 
 
-def test_a_pattern_without_topics_fails_and_says_so(spark: SparkSession, kgctl: Kgctl, tmp_path: Path) -> None:
-    with pytest.raises(JobFailed, match="no topic matches --topics 'order'") as raised:
-        run_jobs(run_of(spark, kgctl, tmp_path, topics="order"))
-    assert isinstance(raised.value.__cause__, NotFound)
+def test_a_pattern_without_topics_fails_before_spark_starts(kgctl: Kgctl, tmp_path: Path) -> None:
+    failed = kgctl("pipeline", "run", "retention", "--topics", "order", "--out", tmp_path)
+    assert (failed.exit_code, failed.stderr) == (5, "Error: no topic matches --topics 'order'\n")
 
 
 def test_measurements_of_another_cluster_are_not_mixed(out: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from broker.light_dataclasses import dataclass, replace
@@ -131,14 +133,28 @@ def layout_by_fields(row: type) -> Layout:
 
 
 def layout_by_values(rows: Sequence[Any]) -> Layout:
-    """The same for rows of any shape: texts may be shortened, and if that is not enough, the last columns are left out."""
+    """The same for rows of any shape: texts may be shortened, times to seconds; if that is not enough, the last columns are left out."""
     plain = layout_by_fields(type(rows[0]))
-    columns = [
-        replace(
-            column,
-            fit=Fit.SHORTEN if any(isinstance(column.of(row), str) for row in rows) else Fit.WHOLE,
-            rank=RELUCTANTLY + len(plain.columns) - number if number else None,
+    columns = []
+    for number, column in enumerate(plain.columns):
+        texts = [value for row in rows if isinstance(value := column.of(row), str)]
+        is_time = bool(texts) and all(map(_TIME.fullmatch, texts))
+        columns.append(
+            replace(
+                column,
+                fit=Fit.SHORTEN if texts and not is_time else Fit.WHOLE,
+                brief=partial(_in_seconds, column) if is_time else None,
+                rank=RELUCTANTLY + len(plain.columns) - number if number else None,
+            )
         )
-        for number, column in enumerate(plain.columns)
-    ]
     return replace(plain, columns=tuple(columns))
+
+
+# A time in ISO 8601, with milliseconds and perhaps the offset of UTC.
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}(\+00:00)?")
+
+
+def _in_seconds(column: Column, row: Any) -> str | None:
+    text = column.of(row)
+    found = None if text is None else _TIME.fullmatch(text)
+    return found and found[1] + ("Z" if found[2] else "")

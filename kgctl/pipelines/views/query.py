@@ -41,7 +41,7 @@ _SIMPLE = {
     "date": "DATE",
     "timestamp": "TIMESTAMPTZ",
 }
-
+_KEYWORDS = {"group": r"\bgroup\b(?!\s+by\b)", "at": r"\bat\b(?!\s+time\s+zone\b)"}
 
 NOT_UTF_8 = "the query fails: the statement is not text in UTF-8"
 
@@ -71,6 +71,8 @@ def run_query(out: Path, sql: str) -> QueryRows:
         _prepare(connection, out, folders)
         try:
             return _rows(connection, sql)
+        except duckdb.ParserException as error:
+            raise BadValue(f"the query fails: {_first_sentence(error)}{_unquoted(sql)}") from None
         except duckdb.Error as error:
             raise BadValue(f"the query fails: {_first_sentence(error)}") from None
 
@@ -192,6 +194,13 @@ def _first_sentence(error: Exception) -> str:
     """DuckDB's text without the excerpt of the statement below it."""
     lines = re.split(r"\n\s*\n|\nLINE \d+:", str(error).strip())[0].splitlines()
     return " ".join(line.strip() for line in lines).rstrip(".!")
+
+
+def _unquoted(sql: str) -> str:
+    """Advice if the statement has words of SQL that are also columns of the tables, outside quotes; else nothing."""
+    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", sql)
+    found = [word for word, pattern in _KEYWORDS.items() if re.search(pattern, bare, re.IGNORECASE)]
+    return f"; the column is {' or '.join(map(_quoted, found))}, in double quotes" if found else ""
 
 
 def _quoted(name: str) -> str:

@@ -51,6 +51,21 @@ def test_rows_of_any_shape_fit_with_their_first_columns() -> None:
     assert found.text.splitlines()[1].split()[0] == "7"
 
 
+def test_times_of_rows_of_any_shape_are_cut_to_seconds_and_stay_whole() -> None:
+    row = make_dataclass("Row", ["name", "at", "local", "none"])
+    rows = [
+        row("n" * 60, "2026-01-02T03:04:05.678+00:00", "2026-01-02T03:04:05.678", None),
+        row("n", "2026-01-02T03:04:06.000+00:00", None, None),
+    ]
+    found = fit(rows, layout_of("store-query", rows), False, 70)
+    assert [line.split()[1:] for line in found.text.splitlines()] == [
+        ["AT", "LOCAL"],
+        ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05"],
+        ["2026-01-02T03:04:06Z", "-"],
+    ]
+    assert "2026-01-02T03:04:05.678+00:00" in fit(rows, layout_of("store-query", rows), False, 0).text
+
+
 def test_a_table_that_fits_without_kafkas_padding_is_whole() -> None:
     found = fitted([GroupListing("payments", "Classic", "Stable", "consumer")], "groups-listed", 36)
     assert found.text == "GROUP    TYPE    STATE  PROTOCOL\npayments Classic Stable consumer\n"

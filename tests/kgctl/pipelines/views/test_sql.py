@@ -128,6 +128,8 @@ def test_times_after_the_year_9999_are_texts(out: Path) -> None:
     ("sql", "message"),
     [
         ("selec 1", "Parser Error: syntax error at or near"),
+        ("select group, lag from f_lag", 'near ","; the column is "group", in double quotes'),
+        ("select 1 from f_lag order by at desc", 'near "desc"; the column is "at", in double quotes'),
         ("select nope from f_lag", 'column "nope" not found'),
         ("", "only one SELECT is allowed"),
         ("select 1; select 2", "only one SELECT is allowed"),
@@ -156,6 +158,11 @@ def test_a_bad_statement_is_one_line_and_changes_nothing(out: Path, sql: str, me
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
     assert sorted(out.rglob("*")) == before
+
+
+def test_words_in_quotes_and_clauses_bring_no_advice(out: Path) -> None:
+    with pytest.raises(BadValue, match=r'near "desc"$'):
+        run_query(out, """select "group", 'at', lag desc from f_lag where "at" is not null group by all""")
 
 
 def test_files_below_the_folder_can_be_read(out: Path) -> None:

@@ -12,6 +12,9 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 
 _ABORT_MARKER = b"\x00\x00\x00\x00"
+# The most bytes that the records of one batch may take when they are decompressed: brokers accept any batch whose compressed
+# size is within max.message.bytes, and text of 200 MiB fits in 1 MiB. Few bytes must not fill all memory.
+MOST_PLAIN_BYTES = 512 << 20
 
 
 class Damaged(KgctlError):
@@ -102,7 +105,7 @@ class Fetched:
     def decode(self, position: int, header: BatchHeader) -> list[Record]:
         """All records of a batch. Raises Damaged."""
         try:
-            return decode_records(self.raw, position)
+            return decode_records(self.raw, position, max_decompressed_bytes=MOST_PLAIN_BYTES)
         except DecodeError as error:
             raise self.damaged(header, str(error)) from error
 

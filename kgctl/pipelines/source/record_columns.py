@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from broker.protocol.compression import Codec, decompress
-from broker.protocol.record_batch import DEFAULT_MAX_DECOMPRESSED_BYTES, HEADER_BYTES, BatchHeader
+from broker.protocol.record_batch import HEADER_BYTES, BatchHeader
 from broker.protocol.wire_types import DecodeError
-from kgctl.client.consumer.fetched import Fetched
+from kgctl.client.consumer.fetched import MOST_PLAIN_BYTES, Fetched
 from kgctl.pipelines.schemas.sources import HEADERS, RAW_NAMES
 from kgctl.pipelines.source.header_columns import HEADERS_TYPE, headers_column
 from kgctl.pipelines.source.record_ends import Span, record_ends
@@ -82,11 +82,11 @@ def _wanted(fetched: Fetched, *, needs_records: bool) -> Iterator[_Batch]:
         plain = None
         if is_packed and (needs_records or has_gaps):
             try:
-                plain = decompress(header.codec, packed, DEFAULT_MAX_DECOMPRESSED_BYTES)
+                plain = decompress(header.codec, packed, MOST_PLAIN_BYTES)
             except DecodeError as error:
                 raise fetched.damaged(header, str(error)) from error
         batch = _Batch(position, header, plain, needs_records or has_gaps)
-        most = DEFAULT_MAX_DECOMPRESSED_BYTES if is_packed and plain is None else batch.size
+        most = MOST_PLAIN_BYTES if is_packed and plain is None else batch.size
         if not 0 <= header.record_count <= most // _SMALLEST_RECORD_BYTES:
             raise fetched.damaged(header, "a record batch has more records than bytes")
         yield batch

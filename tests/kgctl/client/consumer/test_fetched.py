@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from broker.protocol.compression import Codec
 from broker.protocol.record_batch import Record, build_batch
+from kgctl.client.consumer import fetched
 from kgctl.client.consumer.fetched import AbortedTransaction, Damaged, Fetched
 from kgctl.model.topic_partition import TopicPartition
 
@@ -44,6 +45,22 @@ def read(
 def test_records_before_the_requested_offset_are_skipped_inside_a_batch_of_any_codec(codec: Codec, start: int) -> None:
     raw = batch(0, 5, codec) + batch(5, 5, codec)
     assert read(raw, start) == list(range(start, 10))
+
+
+# Kafka's own clients read them, whatever their size.
+@pytest.mark.parametrize("codec", [Codec.SNAPPY, Codec.ZSTD])
+def test_a_small_batch_that_holds_seventy_mebibytes_is_read(codec: Codec) -> None:
+    raw = build_batch([Record(0, 0, None, bytes(70 << 20), ())], codec=codec)
+    assert len(raw) < 6 << 20
+    ((record,),) = [one.records for one in Fetched(P, raw, 0).batches()]
+    assert record.value is not None
+    assert len(record.value) == 70 << 20
+
+
+def test_a_batch_that_would_fill_all_memory_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetched, "MOST_PLAIN_BYTES", 1 << 20)
+    with pytest.raises(Damaged, match="t-0, offset 0: compressed records are damaged or exceed 1048576 bytes"):
+        read(build_batch([Record(0, 0, None, bytes(2 << 20), ())], codec=Codec.ZSTD))
 
 
 def test_a_batch_before_the_requested_offset_is_not_decoded() -> None:

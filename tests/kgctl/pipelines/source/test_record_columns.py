@@ -106,6 +106,12 @@ def test_a_large_response_becomes_several_batches(monkeypatch: pytest.MonkeyPatc
     assert [n for one in made for n in one.column("offset").to_pylist()] == list(range(10))
 
 
+def test_a_small_batch_that_holds_seventy_mebibytes_is_read() -> None:
+    raw = build_batch([Record(0, 0, b"k", bytes(70 << 20))], codec=Codec.ZSTD)
+    ((key, value),) = [(row["key"], row["value"]) for row in rows(Fetched(P, raw, 0))]
+    assert (key, len(value)) == (b"k", 70 << 20)
+
+
 def of_transaction(first: int, count: int, producer_id: int) -> bytes:
     records = [Record(first + n, 0, None, b"x") for n in range(count)]
     return build_batch(records, producer_id=producer_id, producer_epoch=0, base_sequence=0, is_transactional=True)

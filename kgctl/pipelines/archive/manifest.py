@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -283,11 +283,12 @@ def _archive(
     damaged: list[Damaged] | None = None,
 ) -> Archive:
     """A damaged commit is left out and added to `damaged`, if that is given."""
-    commits = list(before)
+    batches, commits = list(batches), list(before)
+    firsts = _first_numbers(batches)
     staged: dict[str, list[Path]] = {}
     for batch in batches:
         try:
-            commits.append(_commit(table, batch, fold))
+            commits.append(_commit(table, batch, fold, firsts))
         except Damaged as error:
             if damaged is None:
                 raise
@@ -315,22 +316,36 @@ def commit_number(batch_id: str) -> int:
     return int(number[1])
 
 
-def _last_number(batch: Batch, fold: Fold) -> int:
-    """The number of the last commit that the batch holds, which is its own.
+def _first_numbers(batches: Iterable[Batch]) -> frozenset[int]:
+    """Those of batches that can be read."""
+    found = set()
+    for batch in batches:
+        with suppress(TypeError, ValueError):
+            found.add(_first_number(batch))
+    return frozenset(found)
+
+
+def _first_number(batch: Batch) -> int:
+    """The number of the first commit that the batch holds. Raises TypeError or ValueError."""
+    return int(batch.facts.get("first", commit_number(batch.id)))
+
+
+def _last_number(batch: Batch, fold: Fold, firsts: Collection[int]) -> int:
+    """The number of the last commit that the batch holds, which is its own. `firsts` are the first numbers of all batches.
 
     If the clock was set back, an earlier kgctl named joined commits after another one than the last; the fold knows the others.
     """
     number = commit_number(batch.id)
-    while _batch_id(number + 1) in fold.known:
+    while number + 1 not in firsts and _batch_id(number + 1) in fold.known:
         number += 1
     return number
 
 
-def _commit(table: TableFolder, batch: Batch, fold: Fold) -> Commit:
+def _commit(table: TableFolder, batch: Batch, fold: Fold, firsts: Collection[int]) -> Commit:
     try:
-        number = _last_number(batch, fold)
+        number = _last_number(batch, fold, firsts)
         addition = Addition.from_json(batch.facts)
-        first = int(batch.facts.get("first", commit_number(batch.id)))
+        first = _first_number(batch)
         places = {file.staged: file.path for file in batch.files}
         files = tuple(replace(file, path=f"{RECORDS}/{places[file.path]}") for file in addition.files)
     except (KeyError, TypeError, ValueError) as error:

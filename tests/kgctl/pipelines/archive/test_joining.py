@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import json
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.join_plans import Join, all_small
 from kgctl.pipelines.archive.joining import join_all
 from kgctl.pipelines.archive.layout import Addition, records_folder
-from kgctl.pipelines.archive.manifest import kept_in_place, read_archive, writing
+from kgctl.pipelines.archive.manifest import Commit, kept_in_place, read_archive, writing
 from kgctl.pipelines.archive.verifying import verify
 from kgctl.pipelines.tables import manifest
 from kgctl.pipelines.tables.errors import Busy, Damaged
@@ -109,6 +111,22 @@ def test_maintain_drops_no_days_of_an_archive(tmp_path: Path) -> None:
     refused = Kgctl()("pipeline", "maintain", "--out", tmp_path, "--keep", "1d", "--execute")
     assert refused.exit_code == 6
     assert "an archive keeps all of its records" in refused.stderr
+
+
+def _within(commits: Sequence[Commit], first: int, last: int) -> Join | None:
+    return next(iter(all_small([one for one in commits if first <= one.first and one.number <= last])), None)
+
+
+def test_joined_commits_are_joined_again(tmp_path: Path) -> None:
+    rows = add_commits(tmp_path, 7)
+    with writing(tmp_path) as writer:
+        for first, last in ((0, 2), (3, 5)):
+            assert len(list(join_all(writer, partial(_within, first=first, last=last), 0.0))) == 1
+    assert [(one.first, one.number) for one in read_archive(tmp_path).commits] == [(0, 2), (3, 5), (6, 6)]
+    assert join(tmp_path) == 1
+    (commit,) = read_archive(tmp_path).commits
+    assert (commit.first, commit.number) == (0, 6)
+    assert rows_of(read_archive(tmp_path), ZERO) == rows
 
 
 def test_a_join_waits_for_readers(tmp_path: Path) -> None:

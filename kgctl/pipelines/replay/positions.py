@@ -86,7 +86,7 @@ def first_counts(admin: Admin, archive: Archive, settings: ReplaySettings, count
     for target, topic in settings.sources.items():
         numbers = {label(archive, key): key.partition for key in archive.spans if key.topic == topic}
         further = {settings.group(n): n for n in range(1, max(numbers.values(), default=0) + 1)}
-        # Into the same partitions, all positions are in the first group.
+        # Into the same partitions, each has its position under its own number.
         if target in found or target not in counts or not settings.by_key:
             continue
         for group, commits in admin.committed(list(further)).items():

@@ -29,7 +29,7 @@ class ReplaySettings:
 
     `targets` maps topics of the archive to those that this run writes. `sources` has all topics that the replay has written in
     any run, each with its topic of the archive: a target has one source, and a source any number of targets. `counts` has the
-    partitions that targets had in the first run, on which the places of positions depend.
+    partitions that targets had in the first run: those of a replay by key have places that depend on them.
 
     `shift_ms` is added to each timestamp; with `is_now`, records get the time at which they are sent. Without
     `in_transactions`, records are written at least once.
@@ -55,8 +55,10 @@ class ReplaySettings:
     def place_of(self, part: TopicPartition, count: int) -> Place:
         """`count` is how many partitions the target has now. An archive with more uses further groups: offsets name existing
         partitions."""
-        # A topic that was created again may have fewer.
-        further, number = divmod(part.partition, min(count, self.counts.get(part.topic, count)))
+        if self.by_key:
+            # A topic that was created again may have fewer than in the first run.
+            count = min(count, self.counts.get(part.topic, count))
+        further, number = divmod(part.partition, count)
         return Place(self.group(further), TopicPartition(part.topic, number))
 
     def group(self, further: int) -> str:

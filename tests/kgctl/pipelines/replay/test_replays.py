@@ -305,6 +305,26 @@ def test_a_replay_by_key_continues_when_the_target_has_more_partitions(
     assert sorted(found, key=repr) == sorted((row.value for rows in partitions for row in rows), key=repr)
 
 
+def test_a_replay_into_the_same_partitions_continues_when_topic_and_target_have_grown(
+    our_cluster: Cluster, tmp_path: Path
+) -> None:
+    """Also without the folder of the replay: the positions on the cluster say what is written."""
+    kgctl, topic, bootstrap = Kgctl(our_cluster.bootstrap_servers), fresh("grown"), our_cluster.bootstrap_servers
+    partitions = [[Row(at, b"k", b"%d-%d" % (number, at)) for at in range(5)] for number in range(4)]
+    rows = {TopicPartition("orders", number): some for number, some in enumerate(partitions)}
+    for first in (0, 2):
+        some = {key: rows[key] for key in rows if first <= key.partition < first + 2}
+        topics = [facts("orders", first + 2, configs={"retention.ms": "-1"})]
+        add(tmp_path, some, dict.fromkeys(some, (0, 8)), topics=topics)
+        if first:
+            assert kgctl("topics", "alter", topic, "--partitions", "4", "--execute", "--no-journal").exit_code == 0
+        replay(kgctl, tmp_path, "--topic", f"orders={topic}")
+    shutil.rmtree(tmp_path / "_replays")
+    replay(kgctl, tmp_path, "--topic", f"orders={topic}")
+    found = {number: [one[1] for one in some] for number, some in contents(bootstrap, topic, 4).items()}
+    assert found == {number: [row.value for row in some] for number, some in enumerate(partitions)}
+
+
 def test_a_key_can_be_any_bytes(our_cluster: Cluster, tmp_path: Path) -> None:
     archived(tmp_path, [[Row(0, b"\xff", b"this"), Row(1, b"\xfe", b"other")]])
     kgctl, topic = Kgctl(our_cluster.bootstrap_servers), fresh("bytes")

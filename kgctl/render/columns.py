@@ -137,12 +137,13 @@ def layout_by_values(rows: Sequence[Any]) -> Layout:
     plain = layout_by_fields(type(rows[0]))
     columns = []
     for number, column in enumerate(plain.columns):
-        texts = [value for row in rows if isinstance(value := column.of(row), str)]
-        is_time = bool(texts) and all(map(_TIME.fullmatch, texts))
+        values = [value for row in rows if (value := column.of(row)) is not None]
+        is_time = bool(values) and all(isinstance(one, str) and _TIME.fullmatch(one) for one in values)
+        is_text = not is_time and any(isinstance(one, str) for one in values)
         columns.append(
             replace(
                 column,
-                fit=Fit.SHORTEN if texts and not is_time else Fit.WHOLE,
+                fit=Fit.SHORTEN if is_text else Fit.WHOLE,
                 brief=partial(_in_seconds, column) if is_time else None,
                 rank=RELUCTANTLY + len(plain.columns) - number if number else None,
             )
@@ -151,10 +152,9 @@ def layout_by_values(rows: Sequence[Any]) -> Layout:
 
 
 # A time in ISO 8601, with milliseconds and perhaps the offset of UTC.
-_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}(\+00:00)?")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}(\+00:00|Z)?")
 
 
 def _in_seconds(column: Column, row: Any) -> str | None:
     text = column.of(row)
-    found = None if text is None else _TIME.fullmatch(text)
-    return found and found[1] + ("Z" if found[2] else "")
+    return None if text is None else _TIME.sub(lambda found: found[1] + ("Z" if found[2] else ""), text)

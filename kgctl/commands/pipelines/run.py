@@ -51,8 +51,8 @@ from kgctl.render import note
 LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
-    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown), 3 a group has the status of --fail-on or a worse one, "
-    "4 a sink failed (the tables are complete), 5 no group has committed yet, 6 the folder "
+    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown if it says more), 3 a group has the status of --fail-on or a worse one, "
+    "4 a sink failed (the tables are complete), 5 no group has committed yet or no topic matches --topics, 6 the folder "
     "holds another cluster's tables, its checkpoint is damaged or missing, or another run is writing to it, 7 the cluster "
     "cannot be reached, or with --follow for longer than --max-outage, 130 interrupted. "
     "To resume a run that failed, start it again."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kgctl.client.net.connector import ConnectionSettings
 
 EPILOG = (
-    "Exit codes: those of kgctl; 1 the archive is damaged or incomplete, or differs from the cluster, 5 there is no archive."
+    "Exit codes: those of kgctl; 1 the archive is damaged or incomplete, or differs from the cluster, 5 there is no archive, 6 a topic cannot be compared with the cluster."
     "\n\n"
     + examples(
         "kgctl pipeline verify archive",
@@ -59,6 +59,8 @@ def verify(
     Records that the cluster has since deleted or compacted away are information, not faults. On another cluster, --against
     finds the records that `kgctl pipeline replay` has written there.
     """
+    if state is not None and against is None:
+        raise typer.BadParameter("Give it with --against.", param_hint="'--state'")
     check_installed(("pyarrow", "numpy"))
     from kgctl.pipelines.archive.manifest import kept_in_place
     from kgctl.pipelines.archive.verifying import verify as verify_archive

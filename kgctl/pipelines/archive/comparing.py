@@ -11,7 +11,7 @@ import pyarrow as pa
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.stored_topics import stored_topics
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError
+from kgctl.client.net.errors import KgctlError, Precondition
 from kgctl.model.pipelines import ArchiveFindingRow
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
@@ -38,7 +38,8 @@ def compare(
     state: Path | None = None,
     damaged: Collection[TopicPartition] = (),
 ) -> Iterator[ArchiveFindingRow]:
-    """Findings for each partition of the archive. Raises KgctlError if the cluster cannot be asked or read.
+    """Findings for each partition of the archive. Raises KgctlError if the cluster cannot be asked or read, and Precondition
+    after all findings if a topic cannot be compared.
 
     On another cluster, what a replay of the archive has written is where the replay says; `state` is its folder. Without a
     replay, records have the offsets of the archive. Records that retention or compaction has removed since are information,
@@ -48,32 +49,39 @@ def compare(
         found = admin.run(stored_topics(admin.cluster, sorted(archive.topics)))
         replays = Replays(archive, state, admin, found)
         is_same_cluster = admin.cluster_id() == archive.cluster_id
+        refused: Precondition | None = None
         for name, facts in archive.topics.items():
             topic = found.get(name)
             if isinstance(topic, KgctlError):
                 raise topic
             if topic is None:
                 yield _of_topic(MISSING_TOPIC, name, "the topic does not exist on the cluster")
-            elif is_same_cluster and facts.id and topic.topic_id and topic.topic_id != facts.id:
+                continue
+            if is_same_cluster and facts.id and topic.topic_id and topic.topic_id != facts.id:
                 yield _of_topic(OTHER_TOPIC, name, "the topic was deleted and created again since it was archived")
-            else:
+                continue
+            try:
                 replay = None if is_same_cluster else replays.of(name)
-                differs = False
-                for partition in [one for one in archive.partitions if one.topic == name]:
-                    if partition in damaged:
-                        detail = "the files of this partition are damaged"
-                        yield replace(finding(NOT_COMPARED, detail, partition), ok=None)
-                        continue
-                    where = archive, partition, topic, connection, admin
-                    compared = Partition(*where) if replay is None else ReplayedPartition(*where, replay)
-                    for one in _findings(compared, partition):
-                        differs = differs or one.finding in DIFFERENCES
-                        yield one
-                if differs and replay is None and not is_same_cluster:
-                    detail = (
-                        f"{replays.folder} has no replay of this topic, so its offsets should be those of the archive"
-                    )
-                    yield replace(_of_topic(NO_REPLAY, name, detail), ok=None)
+            except Precondition as error:
+                refused = refused or error
+                yield replace(_of_topic(NOT_COMPARED, name, str(error)), ok=None)
+                continue
+            differs = False
+            for partition in [one for one in archive.partitions if one.topic == name]:
+                if partition in damaged:
+                    detail = "the files of this partition are damaged"
+                    yield replace(finding(NOT_COMPARED, detail, partition), ok=None)
+                    continue
+                where = archive, partition, topic, connection, admin
+                compared = Partition(*where) if replay is None else ReplayedPartition(*where, replay)
+                for one in _findings(compared, partition):
+                    differs = differs or one.finding in DIFFERENCES
+                    yield one
+            if differs and replay is None and not is_same_cluster:
+                detail = f"{replays.folder} has no replay of this topic, so its offsets should be those of the archive"
+                yield replace(_of_topic(NO_REPLAY, name, detail), ok=None)
+        if refused is not None:
+            raise refused
 
 
 def _of_topic(name: str, topic: str, detail: str) -> ArchiveFindingRow:

@@ -169,8 +169,10 @@ class Archiving:
             self.stop.wait(self.settings.trigger_s)
         self.emit(Progress("done", job=JOB, records=self._records))
         if self._lost_groups is not None:
+            is_damaged = isinstance(self._lost_groups, Damaged)
             raise GroupsNotArchived(
-                f"the records are archived, but not the committed offsets of groups: {self._lost_groups}; run again to add them"
+                f"the records are archived, but not the committed offsets of groups: {self._lost_groups}; "
+                f"{'move the file away and ' if is_damaged else ''}run again to add them"
             )
 
     def _step(self) -> bool:

@@ -30,7 +30,7 @@ _MAX_MISSING = 100
 # In 2001. Less is a number that was cut off.
 _FIRST_MS = 10**12
 OWNER, READ_UNTIL = "kgctl.json", "kgctl-read-until"
-# The note of a batch that names the cluster, for jobs that ask it and so may have no checkpoint to check.
+# The note of a batch that names the cluster: the folder may be used without the checkpoints.
 CLUSTER = "cluster_id"
 
 
@@ -98,7 +98,7 @@ def _refuse_other_cluster(job: Job, cluster_id: str, settings: RunSettings) -> N
     streams = [settings.checkpoint_dir / one.name for one in JOBS.values() if one.is_stream]
     known = next((found for one in streams if (found := _cluster_of_checkpoint(one)) is not None), None)
     if known is None:
-        tables = [table for one in JOBS.values() if not one.is_stream for table in one.writes]
+        tables = [table for one in JOBS.values() for table in one.writes]
         known = next((found for one in tables if (found := _cluster_of_table(one, settings)) is not None), None)
     if known not in (None, cluster_id):
         raise _other_cluster(job, settings, str(known), cluster_id)

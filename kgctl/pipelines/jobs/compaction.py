@@ -10,7 +10,6 @@ from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.offsets import EARLIEST, LATEST, OffsetAt, list_offsets
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.catalog import Job
-from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.log_scan import scan
 from kgctl.pipelines.jobs.lookups import CLIENT_ID
@@ -35,10 +34,10 @@ def run(run: RunContext, job: Job) -> int:
     keys = compaction.by_key(scan(run.spark, connection, [one for one in ranges.values() if one.size]))
     # The logs are read once; keys that do not fit into memory go to disk.
     keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
-    batch, notes = f"{job.name}-{now_ms}", {CLUSTER: run.cluster_id}
+    batch = f"{job.name}-{now_ms}"
     try:
-        run.write(COMPACTION_KEYS, compaction.worst_keys(keys, now_ms), batch, notes)
-        return run.write(COMPACTION, compaction.compaction(keys, facts, now_ms), batch, notes).rows
+        run.write(COMPACTION_KEYS, compaction.worst_keys(keys, now_ms), batch)
+        return run.write(COMPACTION, compaction.compaction(keys, facts, now_ms), batch).rows
     finally:
         keys.unpersist()
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from kgctl.pipelines.catalog import Job, upstream
-from kgctl.pipelines.jobs.checkpoints import batch_id, claim, read_until
+from kgctl.pipelines.jobs.checkpoints import CLUSTER, batch_id, claim, read_until
 from kgctl.pipelines.jobs.first_offsets import first_offsets
 from kgctl.pipelines.progress import Progress
 from kgctl.pipelines.schemas.model import Table
@@ -28,9 +28,11 @@ class OutTables:
     """Writes to the tables in a folder. Over Connect, what writes a batch is pickled, and a session must not be part of it."""
 
     out: Path
+    cluster_id: str
 
     def write(self, table: Table, rows: DataFrame, batch: str, notes: Mapping[str, Note] | None = None) -> Written:
-        return write_batch(rows, self.out / table.name, batch, table, notes=notes)
+        """Each batch names the cluster."""
+        return write_batch(rows, self.out / table.name, batch, table, notes={**(notes or {}), CLUSTER: self.cluster_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class RunContext:
 
     @property
     def tables(self) -> OutTables:
-        return OutTables(self.settings.out_dir)
+        return OutTables(self.settings.out_dir, self.cluster_id)
 
     def inputs_complete_until(self, job: Job) -> int | None:
         """The time, ms since 1970, until which the job's tables hold every record of their topics; None if not known.

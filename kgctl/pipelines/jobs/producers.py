@@ -9,7 +9,6 @@ from kgctl.client.admin.transactions import list_transactions
 from kgctl.client.net.errors import Unsupported
 from kgctl.model.transactions import Hold, TransactionListings, TransactionRow
 from kgctl.pipelines.catalog import Job
-from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID
 from kgctl.pipelines.jobs.topic_facts import topics_of
@@ -37,7 +36,7 @@ def run(run: RunContext, job: Job) -> int:
     batch = f"{job.name}-{now_ms}"
     known = {row.producer_id for row in listed.rows} if not listed.errors else None
     held = run.spark.createDataFrame([_held(one, known, now_ms) for one in holds.values()], _HOLDS_DDL)
-    notes: dict[str, Note] = {MEASURED: now_ms, CLUSTER: run.cluster_id}
+    notes: dict[str, Note] = {MEASURED: now_ms}
     run.write(HOLDS, held.selectExpr("*", "timestamp_millis(at_ms) as at"), batch, notes)
     states = run.spark.createDataFrame([_state(row) for row in described if not row.error], transactions.STATES_DDL)
     rows = transactions.producers(run.read(TRANSACTIONS), states, now_ms)

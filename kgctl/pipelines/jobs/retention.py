@@ -13,7 +13,6 @@ from kgctl.client.admin.topic_storage import oldest_times
 from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.catalog import Job
-from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID, LogEndLookup, ends_at
 from kgctl.pipelines.jobs.topic_facts import topics_of
@@ -51,11 +50,11 @@ def run(run: RunContext, job: Job) -> int:
         retention.FACTS_DDL,
     )
     ends = _ends(run, facts, len(partitions), now_ms).persist()
-    batch, notes = f"{job.name}-{now_ms}", {CLUSTER: run.cluster_id}
+    batch = f"{job.name}-{now_ms}"
     try:
-        run.write(LOG_AGES, retention.ages(facts, ends, now_ms), batch, notes)
+        run.write(LOG_AGES, retention.ages(facts, ends, now_ms), batch)
         rows = retention.retention(facts, ends, run.read(RETENTION), now_ms)
-        return run.write(RETENTION, rows, batch, notes).rows
+        return run.write(RETENTION, rows, batch).rows
     finally:
         ends.unpersist()
 

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from kgctl.client.admin.admin import Admin
 from kgctl.model.groups import GroupDescription
 from kgctl.pipelines.catalog import Job
-from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.jobs.context import RunContext
 from kgctl.pipelines.jobs.lookups import CLIENT_ID
 from kgctl.pipelines.jobs.windows import UNTIL, computed_until
@@ -33,7 +32,7 @@ def run(run: RunContext, job: Job) -> int:
     assigned, known = _assigned(run, job)
     lag = skew.newest(run.read(LAG)).persist()
     batch = f"skew-{now_ms}"
-    notes: dict[str, Note] = {UNTIL: now_ms, CLUSTER: run.cluster_id}
+    notes: dict[str, Note] = {UNTIL: now_ms}
     try:
         members = run.write(MEMBER_SKEW, skew.member_skew(assigned, lag, now_ms), batch, notes)
         partitions = run.write(PARTITION_SKEW, skew.partition_skew(assigned, lag, now_ms, known), batch, notes)

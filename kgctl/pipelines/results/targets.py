@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from kgctl.client.net.errors import BadValue
 
 KINDS = ("kafka", "prometheus", "webhook")
-FORMS = ("kafka:TOPIC", "prometheus:FILE", "webhook:URL", "webhook:@FILE with the URL")
+FORMS = ("kafka:TOPIC", "prometheus:FILE.prom", "webhook:URL", "webhook:@FILE with the URL")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _OWN_HEADERS = frozenset({"content-length", "host", "transfer-encoding", "connection"})

@@ -10,7 +10,7 @@ from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source import losses
 from kgctl.pipelines.source.log_ends import Bounds, Found, LogEnds, check_found, within
 from kgctl.pipelines.source.option_names import BadOption
-from kgctl.pipelines.source.options import ReadOptions
+from kgctl.pipelines.source.options import ReadOptions, Where
 from kgctl.pipelines.source.ranges import OffsetRange, share, split
 from kgctl.pipelines.source.reading import Patience, ReadTask
 
@@ -51,7 +51,7 @@ def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
     last = within(last, snapshot.bounds, fail_on_data_loss=options.fail_on_data_loss)
     for partition in sorted(first):
         stable = snapshot.bounds.last[partition]
-        if options.ending == LATEST:
+        if last[partition] == stable and not _is_offset(options.ending, partition):
             # A start behind an open transaction: nothing to read yet.
             last[partition] = max(last[partition], first[partition])
         elif stable < last[partition] > first[partition]:
@@ -62,6 +62,11 @@ def plan_batch(options: ReadOptions, snapshot: Snapshot) -> list[OffsetRange]:
                 "correct the starting or the ending option"
             )
     return [OffsetRange(partition, first[partition], last[partition]) for partition in sorted(first)]
+
+
+def _is_offset(ending: Where, partition: TopicPartition) -> bool:
+    """Whether the option has a number for the partition, not the latest offset or a time."""
+    return isinstance(ending, Mapping) and ending[partition] != LATEST
 
 
 def to_tasks(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[ReadTask]:

@@ -30,13 +30,17 @@ class SparkDidNotStart(KgctlError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a JVM is started with. `scratch` is a folder for this JVM alone; `environ` is its whole environment."""
+    """What a JVM is started with. `scratch` is a folder for this JVM alone; `environ` is its whole environment.
+
+    The log has `log_begin` bytes of earlier runs.
+    """
 
     java: Java
     conf: Mapping[str, str]
     environ: Mapping[str, str]
     scratch: Path
     log: Path
+    log_begin: int = 0
 
 
 @contextlib.contextmanager
@@ -52,7 +56,7 @@ def launched(launch: Launch, end_timeout_s: float) -> Iterator[JavaGateway]:
         try:
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
         except PySparkRuntimeError as failure:
-            raise did_not_start("Spark's JVM did not start", launch.log) from failure
+            raise did_not_start("Spark's JVM did not start", launch) from failure
     try:
         yield gateway
     finally:
@@ -70,11 +74,15 @@ def end_jvm(process: subprocess.Popen[bytes], timeout_s: float) -> None:
         process.wait()
 
 
-def did_not_start(sentence: str, log: Path) -> SparkDidNotStart:
+def did_not_start(sentence: str, launch: Launch) -> SparkDidNotStart:
     """The error, with the reason that Java has written to the log."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:] if log.exists() else []
-    reasons = [line for line in lines if line.strip() and not _NO_REASON.match(line)]
-    return SparkDidNotStart(f"{sentence}: {_THROWN.sub('', reasons[-1])}" if reasons else f"{sentence}; see {log}")
+    with contextlib.suppress(OSError), launch.log.open("rb") as file:
+        file.seek(launch.log_begin)
+        lines = file.read().decode("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+        for line in reversed(lines):
+            if line.strip() and not _NO_REASON.match(line):
+                return SparkDidNotStart(f"{sentence}: {_THROWN.sub('', line)}")
+    return SparkDidNotStart(f"{sentence}; see {launch.log}")
 
 
 @contextlib.contextmanager

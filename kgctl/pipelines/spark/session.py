@@ -95,12 +95,14 @@ def _classic(
     for note in java.notes:
         sys.stderr.write(f"{note}\n")
     with scratch_folder() as scratch:
+        log = Path(settings.log_file) if settings.log_file else scratch / "spark.log"
         launch = Launch(
             java=java,
             conf=spark_conf(settings, app_name=app_name, jars=jars, scratch=scratch),
             environ=_environ(settings.master),
             scratch=scratch,
-            log=Path(settings.log_file) if settings.log_file else scratch / "spark.log",
+            log=log,
+            log_begin=log.stat().st_size if log.exists() else 0,
         )
         launched = fast_start.launched if fast_start.is_enabled(settings.master) else launcher.launched
         began = time.monotonic()

@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from broker.local import LocalBroker
+from kgctl.pipelines.catalog import JOBS as CATALOG
+from kgctl.pipelines.jobs.checkpoints import CLUSTER
 from kgctl.pipelines.spark import fast_start
+from kgctl.pipelines.tables.formats import open_table
 from kgctl.pipelines.tables.manifest import held_by_one_run
 from tests.harness.commandline import Kgctl, fill, member_of
 from tests.kgctl.pipelines.cluster.families import await_end, below
@@ -88,6 +91,14 @@ def _check_timings(timings: list[Line]) -> None:
     assert all(one["parts"]["addBatch"] <= one["seconds"] for one in batches)
     whole = {one["job"]: one["seconds"] for one in timings if one["phase"] == "job"}
     assert all(one["seconds"] <= whole[one["job"]] for one in timings if one["phase"] in ("query", "batch"))
+
+
+def test_every_table_says_from_which_cluster_it_is(out: Path, kgctl: Kgctl) -> None:
+    written = {table.name: open_table(out / table.name).state() for name in JOBS for table in CATALOG[name].writes}
+    assert {name for name, state in written.items() if not state.committed} <= {"quarantine"}
+    with kgctl.admin() as admin:
+        ids = {state.notes.get(CLUSTER) for state in written.values() if state.committed}
+        assert ids == {admin.cluster_id()}
 
 
 def test_commits_are_those_that_were_acknowledged(out: Path) -> None:

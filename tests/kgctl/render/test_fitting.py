@@ -52,18 +52,26 @@ def test_rows_of_any_shape_fit_with_their_first_columns() -> None:
 
 
 def test_times_of_rows_of_any_shape_are_cut_to_seconds_and_stay_whole() -> None:
-    row = make_dataclass("Row", ["name", "at", "local", "none"])
+    row = make_dataclass("Row", ["name", "at", "stored", "local"])
     rows = [
-        row("n" * 60, "2026-01-02T03:04:05.678+00:00", "2026-01-02T03:04:05.678", None),
+        row("n" * 60, "2026-01-02T03:04:05.678+00:00", "2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678"),
         row("n", "2026-01-02T03:04:06.000+00:00", None, None),
     ]
-    found = fit(rows, layout_of("store-query", rows), False, 70)
+    found = fit(rows, layout_of("store-query", rows), False, 80)
     assert [line.split()[1:] for line in found.text.splitlines()] == [
-        ["AT", "LOCAL"],
-        ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05"],
-        ["2026-01-02T03:04:06Z", "-"],
+        ["AT", "STORED", "LOCAL"],
+        ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05"],
+        ["2026-01-02T03:04:06Z", "-", "-"],
     ]
     assert "2026-01-02T03:04:05.678+00:00" in fit(rows, layout_of("store-query", rows), False, 0).text
+
+
+def test_a_column_of_times_and_other_values_is_text() -> None:
+    row = make_dataclass("Row", ["name", "at"])
+    rows = [row("n" * 60, "2026-01-02T03:04:05.678Z"), row("n", 0)]
+    assert [line.split()[1] for line in fit(rows, layout_of("store-query", rows), False, 40).text.splitlines()] == [
+        *("AT", "2026-01-0…4:05.678Z", "0")
+    ]
 
 
 def test_a_table_that_fits_without_kafkas_padding_is_whole() -> None:

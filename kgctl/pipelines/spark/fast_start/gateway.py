@@ -126,10 +126,10 @@ def _connection_of(process: subprocess.Popen[bytes], launch: Launch) -> tuple[in
     while not file.exists():
         code = process.poll()
         if code is not None:
-            raise did_not_start(f"Spark's JVM did not start and exited with {code}", launch.log)
+            raise did_not_start(f"Spark's JVM did not start and exited with {code}", launch)
         if time.monotonic() > deadline:
             process.kill()
-            raise did_not_start(f"Spark's JVM did not start within {_START_TIMEOUT_S:.0f} s", launch.log)
+            raise did_not_start(f"Spark's JVM did not start within {_START_TIMEOUT_S:.0f} s", launch)
         time.sleep(_POLL_S)
     written = file.read_bytes()
     file.unlink()

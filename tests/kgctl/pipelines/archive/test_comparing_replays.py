@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,21 @@ def test_a_replay_by_key_cannot_be_compared(moved: Moved) -> None:
     refused = moved.kgctl("pipeline", "verify", moved.folder, "--against", moved.topics.bootstrap_servers)
     assert refused.exit_code == 6
     assert "cannot be compared" in refused.stderr
+
+
+def test_a_topic_that_cannot_be_compared_hides_no_fault_of_another(moved: Moved) -> None:
+    first, second = moved.name, f"{moved.name}-2"
+    moved.grow(5)
+    moved.replay("--partitions", "by-key")
+    zero, one = (TopicPartition(second, number) for number in range(2))
+    add(moved.folder, {zero: [Row(0)]}, {zero: (0, 1), one: (0, 1)}, topics=[facts(second, 2)])
+    moved.topics.make(2, name=second)
+    command = ("pipeline", "verify", moved.folder, "--against", moved.topics.bootstrap_servers, "-o", "json")
+    done = moved.kgctl(*command)
+    assert done.exit_code == 6
+    assert f"topic '{first}' cannot be compared" in done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert {(row["finding"], row["topic"]) for row in rows} >= {("not compared", first), ("log ends early", second)}
 
 
 def test_the_log_of_a_replay_may_be_in_another_folder(moved: Moved, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -54,7 +54,9 @@ def test_jobs_that_read_no_checkpoint_refuse_a_folder_of_another_cluster(setting
     check_inputs(JOBS[name], "c1", settings)
 
 
-@pytest.mark.parametrize("name", ["f_retention", "f_compaction", "f_producer", "f_member_skew"])
+@pytest.mark.parametrize(
+    "name", ["f_retention", "f_compaction", "f_producer", "f_member_skew", "f_lag", "health", "memberships"]
+)
 def test_a_folder_without_checkpoints_is_known_by_the_notes_in_its_tables(settings: RunSettings, name: str) -> None:
     with TableFolder(settings.table_dir(name)).writing() as writer:
         staging = writer.stage("retention-1")

@@ -9,8 +9,10 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from kgctl.client.admin.offsets import LATEST
 from kgctl.client.net.errors import KgctlError
 from kgctl.pipelines.source.losses import DataLoss
+from kgctl.pipelines.source.option_names import BadOption
 from kgctl.pipelines.source.options import read_options
 from kgctl.pipelines.source.planning import plan_batch, take_snapshot, to_tasks
 from kgctl.pipelines.source.streaming import KgctlStreamReader
@@ -58,6 +60,10 @@ def test_a_batch_that_starts_behind_the_beginning_of_a_transaction_is_empty(
     assert batch(topics, name) == [0, 1, 2]
     for start in (STABLE, STABLE + 1, END):
         assert batch(topics, name, startingOffsets=at(name, start), failOnDataLoss=fails) == []
+        for ending in ({"endingOffsets": at(name, LATEST)}, {"endingTimestamp": str(10**14)}):
+            assert batch(topics, name, startingOffsets=at(name, start), failOnDataLoss=fails, **ending) == []
+    with pytest.raises(BadOption, match="start at offset 4 and end before 3"):
+        batch(topics, name, startingOffsets=at(name, STABLE + 1), endingOffsets=at(name, STABLE))
     with pytest.raises(DataLoss, match="there is no offset 5"):
         batch(topics, name, startingOffsets=at(name, END + 1))
 

@@ -122,6 +122,15 @@ def test_a_jvm_that_does_not_start_is_reported_with_javas_reason(tmp_path: Path,
 
 
 @pytest.mark.spark
+def test_a_jvm_that_ends_without_a_word_does_not_get_the_reason_of_an_earlier_run(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    log.write_text("Error: of an earlier run\n")
+    failure = failure_of(tmp_path, "local[1]", ("spark.driver.extraJavaOptions", "--dry-run"))
+    assert failure.startswith("Spark's JVM did not start")
+    assert failure.endswith(f"; see {log}\n")
+
+
+@pytest.mark.spark
 @pytest.mark.skipif(find_spec("grpc") is not None, reason="the Spark Connect client is complete")
 def test_a_remote_session_without_its_libraries_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     # pyspark exits if the main program has no file, as in a worker of pytest-xdist.

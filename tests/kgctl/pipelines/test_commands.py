@@ -76,6 +76,7 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
             for option in ("--trigger", "--max-outage", "--scan-every")
         ],
         (["archive", "t", "--max-outage", "5m", "--out", "x"], "Give it with --follow."),
+        (["verify", "x", "--state", "y"], "Give it with --against."),
         (["archive", "t", "--from", "now-1d", "--until", "now-2d", "--out", "x"], "it is not after --from."),
         (["run", "decode", "--out", "s3://bucket/x"], "Addresses such as s3:// are not supported"),
         (["run", "decode", "--checkpoint", "hdfs://h/x", "--out", "x"], "Addresses such as hdfs:// are not supported"),

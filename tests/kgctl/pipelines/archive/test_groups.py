@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from broker.local import LocalBroker
+from kgctl.client.net.errors import KgctlError
 from kgctl.exit_codes import exit_code_of
 from kgctl.pipelines.archive.groups import read_groups, write_groups
 from kgctl.pipelines.archive.layout import GroupOffset, GroupsSnapshot
@@ -55,6 +56,29 @@ def test_a_run_that_may_not_read_the_offsets_of_groups_archives_the_records_and_
     assert "the records are archived, but not the committed offsets of groups: " in str(failure)
     assert (verify(tmp_path).records, verify(tmp_path).findings) == (3, ())
     assert read_groups(tmp_path) is None
+
+
+def test_a_run_says_how_to_replace_offsets_that_are_damaged(our_cluster: Cluster, tmp_path: Path) -> None:
+    kgctl, topics = Kgctl(our_cluster.bootstrap_servers), Topics(our_cluster.bootstrap_servers)
+    name = topics.make()
+    topics.count(name, 3)
+    kgctl.commit(f"of-{name}", name, p0=1)
+
+    def run() -> KgctlError | None:
+        with Following(topics, tmp_path, name, follow=False) as run:
+            return run.ends()
+
+    assert run() is None
+    path = tmp_path / "groups.json"
+    path.write_text("{")
+    failure = run()
+    assert f"{path}: the committed offsets are damaged" in str(failure)
+    assert str(failure).endswith("; move the file away and run again to add them")
+    path.unlink()
+    assert run() is None
+    found = read_groups(tmp_path)
+    assert found is not None
+    assert [(one.group, one.offset) for one in found.offsets] == [(f"of-{name}", 1)]
 
 
 def test_a_run_of_another_topic_keeps_the_offsets_of_earlier_ones(our_cluster: Cluster, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
@@ -194,27 +194,37 @@ def _find(cluster: Cluster, selection: Selection) -> Steps[Found]:
 
 
 def _find_matching(cluster: Cluster, pattern: re.Pattern[str]) -> Steps[Found]:
-    answer = yield from cluster.metadata(None)
-    rows = [row for row in answer.topics if row.name and not row.is_internal and pattern.fullmatch(row.name)]
+    def chosen(row: MetadataResponse.Topic) -> bool:
+        return bool(row.name) and not row.is_internal and pattern.fullmatch(row.name or "") is not None
+
     # A topic whose leaders are being elected is not gone.
-    for row in rows:
-        if row.error_code:
-            raise _topic_error(row)
+    rows = yield from _settled(cluster, None, chosen)
     return Found(tuple(sorted(TopicPartition(row.name or "", n) for row in rows for n in range(len(row.partitions)))))
 
 
 def _partition_counts(cluster: Cluster, topics: Iterable[str]) -> Steps[dict[str, int]]:
     """The number of partitions of each topic that exists."""
+    rows = yield from _settled(
+        cluster, list(topics), lambda row: row.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
+    return {row.name or "": len(row.partitions) for row in rows}
+
+
+def _settled(
+    cluster: Cluster, topics: Sequence[str] | None, chosen: Callable[[MetadataResponse.Topic], bool]
+) -> Steps[list[MetadataResponse.Topic]]:
+    """The chosen topics once none of them has an error that passes. Raises BrokerError."""
     for wait in (*cluster.retry_waits, None):
-        answer = yield from cluster.metadata(list(topics))
-        failed = next((r for r in answer.topics if r.error_code not in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), None)
+        answer = yield from cluster.metadata(topics)
+        rows = [row for row in answer.topics if chosen(row)]
+        failed = next((row for row in rows if row.error_code), None)
         if failed is None:
-            break
+            return rows
         error = _topic_error(failed)
         if wait is None or not error.retriable:
             raise error
         yield Pause(wait, str(error))
-    return {row.name or "": len(row.partitions) for row in answer.topics if not row.error_code}
+    raise AssertionError("not reached")
 
 
 def _topic_error(row: MetadataResponse.Topic) -> BrokerError:

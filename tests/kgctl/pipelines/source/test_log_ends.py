@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kgctl.client.net.errors import KgctlError, NotFound
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.source.log_ends import LogEnds, within
 from kgctl.pipelines.source.losses import DataLoss
 from kgctl.pipelines.source.option_names import BadOption
 from kgctl.pipelines.source.options import read_options
+from tests.harness.feeding import METADATA
+from tests.harness.scripted_node import ScriptedNode, one_partition
 from tests.kgctl.pipelines.source.topics import Topics
 
 
@@ -74,6 +78,25 @@ def test_a_pattern_matches_whole_names_and_no_internal_topic(topics: Topics) -> 
     assert {one.topic for one in starting} == {name, other}
     with pytest.raises(NotFound, match="internal topics are read with subscribe"):
         ends_of(topics, subscribePattern="__consumer_.*")
+
+
+@pytest.mark.parametrize("choice", [{"subscribe": "old,new"}, {"subscribePattern": "old|new"}])
+def test_a_topic_that_is_being_created_is_waited_for(choice: dict[str, str]) -> None:
+    node, codes = ScriptedNode(), iter((ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NONE))
+
+    def metadata(request: MetadataRequest) -> MetadataResponse:
+        answer, code = of_old(request), next(codes)
+        assert isinstance(answer, MetadataResponse)
+        partitions = [] if code else answer.topics[0].partitions
+        answer.topics.append(MetadataResponse.Topic(name="new", error_code=code, partitions=partitions))
+        return answer
+
+    with node.listening() as endpoint:
+        one_partition(node, endpoint, "old")
+        of_old, node.answers[METADATA] = node.answers[METADATA], metadata
+        read = read_options({"kafka.bootstrap.servers": str(endpoint), **choice})
+        with LogEnds(read.connection) as ends:
+            assert ends.partitions(read.selection) == (TopicPartition("new", 0), TopicPartition("old", 0))
 
 
 def test_offsets_outside_the_log_are_data_loss_or_moved_inside(topics: Topics) -> None:

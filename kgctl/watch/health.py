@@ -29,8 +29,8 @@ from kgctl.watch.tracker import GroupTracker
 
 # A group that consumes this many times as fast as records arrive is catching up.
 CATCHING_UP = 1.1
-# A lag at a limit is sometimes above and sometimes below it: a group is LAGGING until it is below this share of the limits.
-RECOVERED = 0.5
+# A lag at a limit is sometimes above and sometimes below it: what made a group LAGGING lasts until it is below this share of its limit.
+GROWTH_ENDS, BEHIND_ENDS = 0.5, 0.8
 
 Times = Mapping[TopicPartition, int]
 """Milliseconds since 1970 by partition. Partitions with unknown times are absent."""
@@ -205,11 +205,14 @@ def _measured(tracker: GroupTracker, lag: int, rate_in: float, rate_out: float) 
     text = f"{rate(rate_in)} in, {rate(rate_out)} out"
     if rate_in:
         surplus = throughput.records_in - throughput.records_out
-        share = RECOVERED if tracker.measured is Health.LAGGING else 1.0
-        if surplus > share * limits.growth_s * rate_in and throughput.is_lag_rising():
+        growth_s = limits.growth_s * (GROWTH_ENDS if tracker.is_growing else 1.0)
+        behind_s = limits.behind_s * (BEHIND_ENDS if tracker.is_behind else 1.0)
+        tracker.is_growing = surplus > growth_s * rate_in and throughput.is_lag_rising()
+        tracker.is_behind = lag > behind_s * rate_in and rate_out < CATCHING_UP * rate_in
+        if tracker.is_growing:
             grows = f"grows by {rate(rate_in - rate_out)}"
             return Judgement(Health.LAGGING, f"lag {lag:,} {grows}: {text}", brief=grows)
-        if lag > share * limits.behind_s * rate_in and rate_out < CATCHING_UP * rate_in:
+        if tracker.is_behind:
             behind = f"equals {span(lag / rate_in)} of records and does not shrink"
             return Judgement(Health.LAGGING, f"lag {lag:,} {behind}: {text}", brief="does not shrink")
     left_s = eta_s(lag, rate_in, rate_out)

@@ -38,7 +38,7 @@ class GroupTracker:
     ends of the partitions that the group had read by then.
     `uncommitted` is how many records partitions have that members own without a committed offset, and `has_commits` whether
     the group has any. When the members of a group without commits leave, `uncommitted` stays as it was: then no member owns partitions.
-    `measured` is the verdict that rates have shown last, since the group had no lag.
+    `measured` is the verdict that rates have shown last, since the group had no lag; `is_growing` and `is_behind` say why it was LAGGING.
     """
 
     __slots__ = (
@@ -51,6 +51,8 @@ class GroupTracker:
         "group",
         "had_members",
         "has_commits",
+        "is_behind",
+        "is_growing",
         "is_state_change_observed",
         "lag",
         "last_uncommitted",
@@ -90,6 +92,7 @@ class GroupTracker:
         self.moved_before_s: float | None = None
         self.caught_up_at_s: float | None = None
         self.measured: Health | None = None
+        self.is_growing = self.is_behind = False
         self.uncommitted = self.last_uncommitted = 0
         self.uncommitted_at_s: float | None = None
         self.has_commits = False
@@ -223,6 +226,7 @@ class GroupTracker:
         self.lag = lag_sum if (is_lag_known or is_idle or left_over) and has_offsets(group) else None
         if self.lag == 0:
             self.caught_up_at_s, self.measured = at_s, None
+            self.is_growing = self.is_behind = False
         self.left_over_lag, self.stalled_since, self.failed = left_over, stalled, failed
         self.throughput.add(at_s, records_in if is_in_known else None, records_out if is_out_known else None, lag_sum)
 

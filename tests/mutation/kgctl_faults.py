@@ -477,15 +477,15 @@ KGCTL_FAULTS = (
     fault(
         "a lag that grows between two commits is LAGGING",
         "watch/health.py",
-        "surplus > share * limits.growth_s * rate_in and throughput.is_lag_rising()",
+        "surplus > growth_s * rate_in and throughput.is_lag_rising()",
         "throughput.is_lag_rising()",
         ("tests/kgctl/watch/test_health.py",),
     ),
     fault(
         "a lag at the limit is LAGGING and OK in turn",
         "watch/health.py",
-        "        share = RECOVERED if tracker.measured is Health.LAGGING else 1.0\n",
-        "        share = 1.0\n",
+        "limits.growth_s * (GROWTH_ENDS if tracker.is_growing else 1.0)",
+        "limits.growth_s",
         ("tests/kgctl/watch/test_health.py",),
     ),
     fault(

@@ -419,11 +419,23 @@ def test_no_verdict_flips_while_the_rates_stay_the_same(rate_in: int, rate_out: 
     assert len(seen) == len(set(seen)), seen
 
 
-def test_a_lagging_group_recovers_only_when_its_lag_is_far_below_the_limit() -> None:
-    """The lag passes 90 s of records after 100 s, and half of it after 1,000 s."""
+def test_a_lagging_group_recovers_only_when_its_lag_is_clearly_below_the_limit() -> None:
+    """The lag passes 90 s of records after 100 s, and 72 s after 460 s."""
     course = reading(100, 105, 9_500)
-    assert [after(at_s, course, 5).health for at_s in (50, 150, 950, 1_050)] == [*[Health.LAGGING] * 3, Health.OK]
+    assert [after(at_s, course, 5).health for at_s in (50, 150, 450, 470)] == [*[Health.LAGGING] * 3, Health.OK]
     assert after(60, reading(100, 105, 9_000)).health is Health.OK
+
+
+def test_a_group_with_a_constant_delay_recovers_from_a_burst() -> None:
+    """It is 60 s behind; from 200 s on, twice as many records arrive."""
+
+    def end(at_s: float) -> int:
+        return 100_000 + int(100 * at_s + 100 * max(0.0, at_s - 200))
+
+    def course(at_s: float) -> GroupDescription:
+        return group(partitions=[partition(0, end(at_s - 60), end(at_s))])
+
+    assert [after(at_s, course).health for at_s in (190, 240, 350)] == [Health.OK, Health.LAGGING, Health.OK]
 
 
 # --- errors ---

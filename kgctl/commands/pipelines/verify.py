@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgctl.client.net.errors import KgctlError
 from kgctl.commands.pipelines.replay_options import State
 from kgctl.commands.shared.effects import local, shows
 from kgctl.commands.shared.help import examples
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kgctl.client.net.connector import ConnectionSettings
 
 EPILOG = (
-    "Exit codes: those of kgctl; 1 the archive is damaged or incomplete, or differs from the cluster, 5 there is no archive, 6 a topic cannot be compared with the cluster."
+    "Exit codes: those of kgctl; 1 the archive is damaged or incomplete, or differs from the cluster, 5 there is no archive, 6 there is no fault, but a topic cannot be compared with the cluster."
     "\n\n"
     + examples(
         "kgctl pipeline verify archive",
@@ -69,12 +70,15 @@ def verify(
     ctx.with_resource(kept_in_place(folder))
     verified = verify_archive(folder, accepts_holes=accept_holes)
     findings = list(verified.findings)
+    refused: KgctlError | None = None
     if connection is not None and verified.archive.commits:
-        from kgctl.pipelines.archive.comparing import compare
+        from kgctl.pipelines.archive.comparing import NotCompared, compare
 
         try:
             for row in compare(verified.archive, connection, state, verified.damaged):
                 findings.append(row)
+        except NotCompared as error:
+            refused = error
         except Exception:
             # What the archive itself shows does not depend on the cluster.
             if findings:
@@ -89,6 +93,8 @@ def verify(
     )
     result = f"{counted(faults, 'fault')}." if faults else "No fault found."
     note(f"{folder}: {contents}. {result}")
+    if refused is not None and not faults:
+        raise refused
     if faults:
         raise typer.Exit(ERROR)
 

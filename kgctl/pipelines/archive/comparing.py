@@ -11,7 +11,7 @@ import pyarrow as pa
 from kgctl.client.admin.admin import Admin
 from kgctl.client.admin.stored_topics import stored_topics
 from kgctl.client.net.connector import ConnectionSettings
-from kgctl.client.net.errors import KgctlError, Precondition
+from kgctl.client.net.errors import BrokerError, KgctlError, Precondition
 from kgctl.model.pipelines import ArchiveFindingRow
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import Archive
@@ -32,14 +32,18 @@ NOT_COMPARED, NO_REPLAY = "not compared", "no replay"
 DIFFERENCES = (LOST, DIFFERENT, EXTRA, SHORT_LOG)
 
 
+class NotCompared(Precondition):
+    """Some topics cannot be compared. Findings say which; the message is the reason of the first."""
+
+
 def compare(
     archive: Archive,
     connection: ConnectionSettings,
     state: Path | None = None,
     damaged: Collection[TopicPartition] = (),
 ) -> Iterator[ArchiveFindingRow]:
-    """Findings for each partition of the archive. Raises KgctlError if the cluster cannot be asked or read, and Precondition
-    after all findings if a topic cannot be compared.
+    """Findings for each partition of the archive. Raises KgctlError if the cluster cannot be asked or read, and NotCompared
+    after all findings if there are topics that cannot be compared.
 
     On another cluster, what a replay of the archive has written is where the replay says; `state` is its folder. Without a
     replay, records have the offsets of the archive. Records that retention or compaction has removed since are information,
@@ -49,22 +53,24 @@ def compare(
         found = admin.run(stored_topics(admin.cluster, sorted(archive.topics)))
         replays = Replays(archive, state, admin, found)
         is_same_cluster = admin.cluster_id() == archive.cluster_id
-        refused: Precondition | None = None
+        refused: KgctlError | None = None
         for name, facts in archive.topics.items():
             topic = found.get(name)
-            if isinstance(topic, KgctlError):
-                raise topic
             if topic is None:
                 yield _of_topic(MISSING_TOPIC, name, "the topic does not exist on the cluster")
+                continue
+            if isinstance(topic, KgctlError):
+                refused = refused or topic
+                yield _not_compared(name, topic)
                 continue
             if is_same_cluster and facts.id and topic.topic_id and topic.topic_id != facts.id:
                 yield _of_topic(OTHER_TOPIC, name, "the topic was deleted and created again since it was archived")
                 continue
             try:
                 replay = None if is_same_cluster else replays.of(name)
-            except Precondition as error:
+            except (Precondition, BrokerError) as error:
                 refused = refused or error
-                yield replace(_of_topic(NOT_COMPARED, name, str(error)), ok=None)
+                yield _not_compared(name, error)
                 continue
             differs = False
             for partition in [one for one in archive.partitions if one.topic == name]:
@@ -81,7 +87,11 @@ def compare(
                 detail = f"{replays.folder} has no replay of this topic, so its offsets should be those of the archive"
                 yield replace(_of_topic(NO_REPLAY, name, detail), ok=None)
         if refused is not None:
-            raise refused
+            raise NotCompared(str(refused))
+
+
+def _not_compared(topic: str, error: KgctlError) -> ArchiveFindingRow:
+    return replace(_of_topic(NOT_COMPARED, topic, str(error)), ok=None)
 
 
 def _of_topic(name: str, topic: str, detail: str) -> ArchiveFindingRow:

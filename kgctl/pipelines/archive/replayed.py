@@ -37,12 +37,13 @@ class Replays:
         self.folder = state or archive.folder / FOLDER
         self._counts = {name: one.partitions for name, one in topics.items() if isinstance(one, StoredTopic)}
         self._all = kept_replays(self.folder, archive.cluster_id, admin.cluster_id())
-        self._settled: set[str] = set()
+        self._settled: dict[str, KgctlError | None] = {}
 
     def of(self, topic: str) -> KeptReplay | None:
         """The replay that has written a topic under its own name; None if there is none.
 
-        Raises Precondition if its records cannot be compared.
+        Raises Precondition if its records cannot be compared, or a transaction of the replay is open; KgctlError if the cluster
+        cannot be asked how far the replay is.
         """
         some = [one for one in self._all if one.settings.sources.get(topic) == topic]
         whole = [one for one in some if one.settings.chosen.is_empty and not one.settings.by_key]
@@ -53,8 +54,14 @@ class Replays:
             )
         for one in whole:
             if one.id not in self._settled:
-                self._settled.add(one.id)
-                one.settle(self._admin, self._archive, self._counts)
+                self._settled[one.id] = None
+                try:
+                    one.settle(self._admin, self._archive, self._counts)
+                except KgctlError as error:
+                    self._settled[one.id] = error
+            if (refused := self._settled[one.id]) is not None:
+                # It cannot be told how far this replay is, in any of its topics.
+                raise refused
         # Of several, the one that the cluster still has, and that has ended.
         return max(whole, key=lambda one: (not one.lacks_positions(topic), one.log.is_finished), default=None)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as OtherPartition
 
 from kgctl.model.topic_partition import TopicPartition
 from kgctl.pipelines.archive.manifest import read_archive
@@ -148,19 +151,49 @@ def test_a_replay_by_key_cannot_be_compared(moved: Moved) -> None:
     assert "cannot be compared" in refused.stderr
 
 
-def test_a_topic_that_cannot_be_compared_hides_no_fault_of_another(moved: Moved) -> None:
-    first, second = moved.name, f"{moved.name}-2"
-    moved.grow(5)
-    moved.replay("--partitions", "by-key")
+def with_second_topic(moved: Moved) -> str:
+    second = f"{moved.name}-2"
     zero, one = (TopicPartition(second, number) for number in range(2))
     add(moved.folder, {zero: [Row(0)]}, {zero: (0, 1), one: (0, 1)}, topics=[facts(second, 2)])
-    moved.topics.make(2, name=second)
+    return second
+
+
+def verified(moved: Moved) -> tuple[int, set[tuple[str, str]], str]:
+    """Exit code, findings with their topics, and stderr."""
     command = ("pipeline", "verify", moved.folder, "--against", moved.topics.bootstrap_servers, "-o", "json")
     done = moved.kgctl(*command)
-    assert done.exit_code == 6
-    assert f"topic '{first}' cannot be compared" in done.stderr
     rows = json.loads(done.stdout)["rows"]
-    assert {(row["finding"], row["topic"]) for row in rows} >= {("not compared", first), ("log ends early", second)}
+    return done.exit_code, {(row["finding"], row["topic"]) for row in rows}, done.stderr
+
+
+def test_a_topic_that_cannot_be_compared_hides_no_fault_of_another(moved: Moved) -> None:
+    moved.grow(5)
+    moved.replay("--partitions", "by-key")
+    second = with_second_topic(moved)
+    moved.topics.make(2, name=second)
+    code, findings, stderr = verified(moved)
+    assert code == 1
+    assert findings >= {("not compared", moved.name), ("log ends early", second)}
+    assert stderr.endswith("2 faults.\n")
+
+
+def test_no_topic_of_a_replay_with_an_open_transaction_is_compared(moved: Moved) -> None:
+    moved.grow(5)
+    second = with_second_topic(moved)
+    moved.replay("--topic", second)
+    (state,) = (moved.folder / "_replays").iterdir()
+    producer = Producer({"bootstrap.servers": moved.topics.bootstrap_servers, "transactional.id": state.name})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    settings = {"bootstrap.servers": moved.topics.bootstrap_servers, "group.id": state.name}
+    with contextlib.closing(Consumer(settings)) as consumer:
+        offsets = [OtherPartition(name, 0, 99) for name in (moved.name, second)]
+        producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 20)
+    code, findings, stderr = verified(moved)
+    assert (code, findings) == (6, {("not compared", moved.name), ("not compared", second)})
+    assert f"the last transaction of replay {state.name} has not ended" in stderr
+    producer.abort_transaction(20)
+    assert verified(moved)[0] == 0
 
 
 def test_the_log_of_a_replay_may_be_in_another_folder(moved: Moved, tmp_path_factory: pytest.TempPathFactory) -> None:

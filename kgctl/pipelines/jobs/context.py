@@ -32,7 +32,7 @@ class OutTables:
 
     def write(self, table: Table, rows: DataFrame, batch: str, notes: Mapping[str, Note] | None = None) -> Written:
         """Each batch names the cluster."""
-        return write_batch(rows, self.out / table.name, batch, table, notes={**(notes or {}), CLUSTER: self.cluster_id})
+        return write_batch(rows, self.out / table.name, batch, table, notes, {CLUSTER: self.cluster_id})
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,11 +32,17 @@ class Written:
 
 
 def write_batch(
-    rows: DataFrame, folder: Path, batch_id: str, table: Table, notes: Mapping[str, Note] | None = None
+    rows: DataFrame,
+    folder: Path,
+    batch_id: str,
+    table: Table,
+    notes: Mapping[str, Note] | None = None,
+    origin: Mapping[str, Note] | None = None,
 ) -> Written:
     """Write all rows or none. A batch that is committed already is computed but not written. Raises Busy, Damaged.
 
-    A batch without rows and notes leaves no trace. Driver and executors must share the folder.
+    A batch without rows and notes leaves no trace; `origin` are the notes of a batch that leaves one. Driver and executors
+    must share the folder.
     """
     place = open_table(folder)
     with place.writing(LOCK_WAIT_S) as writer:
@@ -51,7 +57,7 @@ def write_batch(
             if not files and not notes:
                 writer.discard(staging)
                 return Written(0, 0, new=True)
-            writer.commit(batch_id, staging, files, notes, schema=table.version)
+            writer.commit(batch_id, staging, files, {**(origin or {}), **(notes or {})}, schema=table.version)
         except BaseException:
             # A disk that is full should not stay so.
             if not place.state().knows(batch_id):

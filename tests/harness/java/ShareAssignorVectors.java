@@ -13,6 +13,7 @@ import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.SimpleAssignor;
 import org.apache.kafka.coordinator.group.generated.ShareGroupTargetAssignmentMemberKey;
@@ -177,8 +178,14 @@ public class ShareAssignorVectors {
         List<String> before = new ArrayList<>();
         rows.forEach((id, member) -> before.add("[" + quoted(id) + ",null,null," + quoted(String.join(" ", wanted.get(id))) + ","
             + quoted(values.containsKey(id) ? text(values.get(id)) : null) + "]"));
+        List<CoordinatorRecord> records = null;
+        try {
+            records = assign(updated, homogeneous);
+        } catch (PartitionAssignorException error) {
+            // All members have more than their share, and partitions are left: the group keeps its assignment.
+        }
         List<String> after = new ArrayList<>();
-        for (CoordinatorRecord record : assign(updated, homogeneous)) {
+        for (CoordinatorRecord record : records == null ? List.<CoordinatorRecord>of() : records) {
             String id = ((ShareGroupTargetAssignmentMemberKey) record.key()).memberId();
             ShareGroupTargetAssignmentMemberValue value = (ShareGroupTargetAssignmentMemberValue) record.value().message();
             after.add("[" + quoted(id) + "," + quoted(text(value)) + "]");
@@ -189,7 +196,7 @@ public class ShareAssignorVectors {
             + topics.keySet().stream().map(name -> quoted(name) + ":[" + quoted(topics.get(name).toString()) + ","
             + counts.get(name) + "]").collect(Collectors.joining(",")) + "},\"assignable\":" + assignable()
             + ",\"stored\":" + joinOrder.size() + ",\"most\":" + most + ",\"members\":[" + String.join(",", before)
-            + "],\"records\":[" + String.join(",", after) + "]}");
+            + "],\"records\":" + (records == null ? "null" : "[" + String.join(",", after) + "]") + "}");
     }
 
     private String assignable() {

@@ -13,9 +13,10 @@ VECTORS, SHARE_VECTORS = (
 
 
 def test_every_recorded_group_gets_kafkas_records() -> None:
-    """The same members, topics and partitions in the same order."""
+    """The same members, topics and partitions in the same order; and no assignment where Kafka's assignor fails."""
     for number, vector in enumerate([*VECTORS, *SHARE_VECTORS]):
-        assert vector.changes(vector.assign()) == vector.records, (number, vector)
+        assert vector.computed() == vector.records, (number, vector)
+    assert [vector.records for vector in SHARE_VECTORS].count(None) == 1
 
 
 def test_the_recorded_groups_are_of_all_kinds() -> None:
@@ -30,7 +31,7 @@ def test_the_recorded_groups_are_of_all_kinds() -> None:
         kinds["more than ten members"] += len(members) > 10
         kinds["more than ten topics"] += any(len(member.subscribed) > 10 for member in members)
         kinds["unsubscribed"] += any(member.assigned.keys() - set(member.subscribed) for member in members)
-        kinds["partitions out of order"] += any(text != ordered(text) for _, text in vector.records)
+        kinds["partitions out of order"] += any(text != ordered(text) for _, text in vector.records or ())
     assert len(kinds) == 12
     assert all(count >= 8 for count in kinds.values()), kinds
 
@@ -45,7 +46,7 @@ def test_the_recorded_share_groups_are_of_all_kinds() -> None:
         kinds["more than ten members"] += len(members) > 10
         kinds["unsubscribed"] += any(member.assigned.keys() - set(member.subscribed) for member in members)
         kinds["without state"] += any(len(assignable[topic]) < count for topic, count in vector.topics.counts.items())
-        given = Counter(place for _, text in vector.records for place in places(text))
+        given = Counter(place for _, text in vector.records or () for place in places(text))
         kinds["shared partitions"] += any(count > 1 for count in given.values())
     assert len(kinds) == 8
     assert all(count >= 8 for count in kinds.values()), kinds

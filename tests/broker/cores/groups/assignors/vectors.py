@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from broker.cores.groups.assignors.interface import Assignment, MemberSpec, load_assignor
+from broker.cores.groups.assignors.interface import Assignment, MemberSpec, PartitionAssignorError, load_assignor
 from broker.cores.groups.assignors.java_order import map_order, set_order, timeline_order
 from broker.cores.groups.assignors.simple import SimpleAssignor
 
@@ -31,7 +31,7 @@ class Vector:
     which has had up to `most`.
 
     `is_new` are the members without a record of an assignment.
-    `records` are the changed assignments in the order of Kafka's records.
+    `records` are the changed assignments in the order of Kafka's records; None if Kafka's assignor failed.
     """
 
     assignor: str
@@ -40,7 +40,7 @@ class Vector:
     members: dict[str, MemberSpec]
     stored: int
     most: int
-    records: list[tuple[str, str]]
+    records: list[tuple[str, str]] | None
     is_new: set[str] = field(default_factory=set)
     assignable: dict[bytes, set[int]] | None = None  # of share groups only
 
@@ -50,6 +50,13 @@ class Vector:
         if self.assignable is not None:
             return SimpleAssignor().assign(ordered, self.is_homogeneous, self.topics, self.assignable)
         return load_assignor(self.assignor).assign(ordered, self.is_homogeneous, self.topics)
+
+    def computed(self) -> list[tuple[str, str]] | None:
+        """What `records` should be."""
+        try:
+            return self.changes(self.assign())
+        except PartitionAssignorError:
+            return None
 
     def changes(self, assigned: dict[str, Assignment]) -> list[tuple[str, str]]:
         """The records of this result: a member keeps its assignment if it is the same object."""
@@ -74,7 +81,7 @@ def read(lines: Iterable[str]) -> Iterator[Vector]:
             members[member_id] = MemberSpec(subscribed, _assignment(assigned or ""), instance_id, rack_id, missing)
             if assigned is None:
                 is_new.add(member_id)
-        records = [(member_id, text) for member_id, text in row["records"]]
+        records = None if row["records"] is None else [(member_id, text) for member_id, text in row["records"]]
         vector = Vector(
             row["assignor"], row["homogeneous"], Topics(counts), members, row["stored"], row["most"], records, is_new
         )

@@ -12,8 +12,8 @@ from kgctl.client.net.errors import KgctlError
 from kgctl.model.topic_partition import TopicPartition
 
 _ABORT_MARKER = b"\x00\x00\x00\x00"
-# The most bytes that the records of one batch may take when they are decompressed: brokers accept any batch whose compressed
-# size is within max.message.bytes, and text of 200 MiB fits in 1 MiB. Few bytes must not fill all memory.
+# The most bytes that the records of one batch may take when they are decompressed. Brokers limit the compressed size only, by
+# max.message.bytes, and 200 MiB of text may fit in 1 MiB; but one batch must not fill the memory.
 MOST_PLAIN_BYTES = 512 << 20
 
 

@@ -28,7 +28,7 @@ from kgctl.commands.shared.help import examples
 from kgctl.commands.shared.times import check_span, parse_datetime
 
 EPILOG = (
-    "Exit codes: those of kgctl; 1 Spark failed (the end of its log is shown if it says more), 4 the committed offsets of groups could not be archived (the records are), 5 a topic does not exist, 6 the folder holds "
+    "Exit codes: those of kgctl; 1 Spark failed (with the end of its log, unless the message says it all), 4 the committed offsets of groups could not be archived (the records are), 5 a topic does not exist, 6 the folder holds "
     "the archive of another cluster or of a topic that was deleted and created again, a log was truncated, or another run "
     "writes to the folder, 7 the cluster cannot be reached, or with --follow for longer than --max-outage, 130 interrupted. To resume, start the same command again."
     "\n\n"

@@ -51,7 +51,7 @@ from kgctl.render import note
 LIMITS = tuple(statuses_of(verdict_tables(JOBS)))
 JOB_HELP = f"{', '.join(JOBS)}; see `kgctl pipeline list`."
 EXIT_CODES = (
-    "Exit codes: those of kgctl; 1 a job failed (the end of Spark's log is shown if it says more), 3 a group has the status of --fail-on or a worse one, "
+    "Exit codes: those of kgctl; 1 a job failed (with the end of Spark's log, unless the message says it all), 3 a group has the status of --fail-on or a worse one, "
     "4 a sink failed (the tables are complete), 5 no group has committed yet or no topic matches --topics, 6 the folder "
     "holds another cluster's tables, its checkpoint is damaged or missing, or another run is writing to it, 7 the cluster "
     "cannot be reached, or with --follow for longer than --max-outage, 130 interrupted. "
@@ -211,11 +211,11 @@ def run(
     if limit is not None and limit not in statuses_of(verdict_tables(names)):
         raise typer.BadParameter(f"None of these jobs finds {limit}: add {_judges(limit)}.", param_hint="'--fail-on'")
     if topics is not None and not any(job.selects_topics for job in chosen):
-        selecting = _either(job.name for job in JOBS.values() if job.selects_topics)
-        raise typer.BadParameter(f"None of these jobs selects topics: add {selecting}.", param_hint="'--topics'")
+        selecting = _listing(job.name for job in JOBS.values() if job.selects_topics)
+        raise typer.BadParameter(f"It has no effect on these jobs, only on {selecting}.", param_hint="'--topics'")
     if follow and is_given(ctx, "scan_every") and not any(job.is_rare for job in chosen):
-        rare = _either(job.name for job in JOBS.values() if job.is_rare)
-        raise typer.BadParameter(f"None of these jobs runs that rarely: add {rare}.", param_hint="'--scan-every'")
+        rare = _listing(job.name for job in JOBS.values() if job.is_rare)
+        raise typer.BadParameter(f"It has no effect on these jobs, only on {rare}.", param_hint="'--scan-every'")
     changed = [target.where for target in targets if target.kind == "kafka"]
     if changed:
         check_change(ctx, changed, f"`{ctx.command_path}` with --sink kafka")
@@ -305,8 +305,7 @@ def _check_inputs(jobs: list[Job], out: Path) -> None:
 
 
 def _listed(noun: str, names: list[str]) -> str:
-    *others, last = names
-    return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"
+    return f"{noun if len(names) == 1 else f'{noun}s'} {_listing(names)}"
 
 
 def _target(text: str) -> Target:
@@ -334,5 +333,9 @@ def _judges(limit: str | None = None) -> str:
 
 
 def _either(names: Iterable[str]) -> str:
+    return _listing(names, "or")
+
+
+def _listing(names: Iterable[str], before_last: str = "and") -> str:
     *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
+    return f"{', '.join(others)} {before_last} {last}" if others else last

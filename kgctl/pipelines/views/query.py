@@ -41,7 +41,9 @@ _SIMPLE = {
     "date": "DATE",
     "timestamp": "TIMESTAMPTZ",
 }
+# Columns of the tables that are also words of SQL, where they do not begin a clause.
 _KEYWORDS = {"group": r"\bgroup\b(?!\s+by\b)", "at": r"\bat\b(?!\s+time\s+zone\b)"}
+_QUOTED_OR_COMMENT = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 NOT_UTF_8 = "the query fails: the statement is not text in UTF-8"
 
@@ -72,7 +74,8 @@ def run_query(out: Path, sql: str) -> QueryRows:
         try:
             return _rows(connection, sql)
         except duckdb.ParserException as error:
-            raise BadValue(f"the query fails: {_first_sentence(error)}{_unquoted(sql)}") from None
+            reason = _first_sentence(error)
+            raise BadValue(f"the query fails: {reason}{_unquoted(sql, reason)}") from None
         except duckdb.Error as error:
             raise BadValue(f"the query fails: {_first_sentence(error)}") from None
 
@@ -196,11 +199,17 @@ def _first_sentence(error: Exception) -> str:
     return " ".join(line.strip() for line in lines).rstrip(".!")
 
 
-def _unquoted(sql: str) -> str:
-    """Advice if the statement has words of SQL that are also columns of the tables, outside quotes; else nothing."""
-    bare = re.sub(r"'[^']*'|\"[^\"]*\"", "''", sql)
-    found = [word for word, pattern in _KEYWORDS.items() if re.search(pattern, bare, re.IGNORECASE)]
-    return f"; the column is {' or '.join(map(_quoted, found))}, in double quotes" if found else ""
+def _unquoted(sql: str, reason: str) -> str:
+    """Advice if the parser stopped at such a column without quotes, or just after it; else nothing."""
+    near = re.search(r'at or near "(.*)"$', reason, re.DOTALL)
+    if near is None:
+        return ""
+    bare = _QUOTED_OR_COMMENT.sub(" '' ", sql)
+    for word, pattern in _KEYWORDS.items():
+        is_before = re.search(rf"{pattern}\s*{re.escape(near[1])}", bare, re.IGNORECASE)
+        if near[1].lower() == word or is_before:
+            return f"; the column is {_quoted(word)}, in double quotes"
+    return ""
 
 
 def _quoted(name: str) -> str:

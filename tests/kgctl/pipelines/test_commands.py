@@ -103,10 +103,13 @@ def test_explain_gives_the_meaning_of_every_column(job: str) -> None:
             "Give it with --sink kafka or webhook.",
         ),
         (["run", "evaluate", "decode", "--out", "x", "--webhook-headers", "h"], "Give it with --sink webhook."),
-        (["run", "decode", "--out", "x", "--topics", "a.*"], "selects topics: add retention, compaction or producers."),
+        (
+            ["run", "decode", "--out", "x", "--topics", "a.*"],
+            "no effect on these jobs, only on retention, compaction and producers.",
+        ),
         (
             ["run", "decode", "--out", "x", "--follow", "--scan-every", "5"],
-            "None of these jobs runs that rarely: add retention or compaction.",
+            "It has no effect on these jobs, only on retention and compaction.",
         ),
         (["run", "--out", "x"], "Missing argument 'JOB...'"),
         (["run", "decode"], "Missing option '--out'"),

@@ -160,9 +160,20 @@ def test_a_bad_statement_is_one_line_and_changes_nothing(out: Path, sql: str, me
     assert sorted(out.rglob("*")) == before
 
 
-def test_words_in_quotes_and_clauses_bring_no_advice(out: Path) -> None:
-    with pytest.raises(BadValue, match=r'near "desc"$'):
-        run_query(out, """select "group", 'at', lag desc from f_lag where "at" is not null group by all""")
+@pytest.mark.parametrize(
+    ("sql", "end"),
+    [
+        ("""select "group", 'at', lag desc from f_lag where "at" is not null group by all""", 'near "desc"'),
+        ("select lag frm f_lag -- group at the end", 'near "f_lag"'),
+        ("select lag from f_lag where topic = 'look at", "unterminated string literal"),
+        ("select lag from f_lag order by at", 'near "at"; the column is "at", in double quotes'),
+    ],
+)
+def test_only_a_word_at_which_the_parser_stopped_brings_advice(out: Path, sql: str, end: str) -> None:
+    with pytest.raises(BadValue, match="the query fails: Parser Error") as refused:
+        run_query(out, sql)
+    assert end in str(refused.value)
+    assert ("double quotes" in str(refused.value)) is ("double quotes" in end)
 
 
 def test_files_below_the_folder_can_be_read(out: Path) -> None:

@@ -60,7 +60,7 @@ class Replays:
                 except KgctlError as error:
                     self._settled[one.id] = error
             if (refused := self._settled[one.id]) is not None:
-                # It cannot be told how far this replay is, in any of its topics.
+                # How far this replay is, is not known in any of its topics.
                 raise refused
         # Of several, the one that the cluster still has, and that has ended.
         return max(whole, key=lambda one: (not one.lacks_positions(topic), one.log.is_finished), default=None)

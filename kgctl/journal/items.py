@@ -31,6 +31,8 @@ from kgctl.model.items import (
 if TYPE_CHECKING:
     from kgctl.client.admin.admin import Admin
     from kgctl.client.admin.configs import Resource
+    from kgctl.client.net.cluster import Cluster
+    from kgctl.client.net.steps import Steps
     from kgctl.model.acls import AclChange, AclRow
     from kgctl.model.configs import ConfigChange, TopicAlteration
     from kgctl.model.features import FeatureChange
@@ -55,17 +57,37 @@ def topics_created(admin: Admin, names: Sequence[str]) -> list[Item]:
     ]
 
 
-def with_ids(admin: Admin, items: Sequence[Item]) -> list[Item]:
-    """New topics with the ids that they got."""
+def with_ids(admin: Admin, items: Sequence[Item], failed: Collection[Key] = ()) -> list[Item]:
+    """New topics with the ids that they got. Brokers show a topic a moment after its controller has created it; those that
+    `failed` are not waited for."""
     from broker.light_dataclasses import replace
 
-    found = admin.stored_topics([str(item.parts[0]) for item in items if item.kind == TOPIC])
+    names = [str(item.parts[0]) for item in items if item.kind == TOPIC]
+    made = [str(item.parts[0]) for item in items if item.kind == TOPIC and item.key not in failed]
+    found = admin.run(_shown(admin.cluster, names, made))
     return [
         replace(item, topic_id=topic.topic_id)
         if item.kind == TOPIC and isinstance(topic := found.get(str(item.parts[0])), StoredTopic)
         else item
         for item in items
     ]
+
+
+def _shown(cluster: Cluster, names: Sequence[str], made: Sequence[str]) -> Steps[dict[str, Any]]:
+    """The topics once all that were made are shown, or after some seconds."""
+    from kgctl.client.admin.stored_topics import stored_topics
+    from kgctl.client.net.errors import KgctlError
+    from kgctl.client.net.steps import Pause
+
+    def is_awaited(topic: StoredTopic | KgctlError | None) -> bool:
+        return topic is None or (isinstance(topic, KgctlError) and topic.retriable)
+
+    for wait in (*cluster.retry_waits, None):
+        found = yield from stored_topics(cluster, names)
+        if wait is None or not any(is_awaited(found.get(name)) for name in made):
+            break
+        yield Pause(wait, "a new topic is not shown yet")
+    return found
 
 
 def topics_deleted(admin: Admin, names: Sequence[str]) -> list[Item]:

@@ -17,6 +17,7 @@ from kgctl.journal.files import CannotKeep
 from kgctl.journal.journal import Begun, Journal, Origin
 from kgctl.journal.making import plan_of, snapshot_of
 from kgctl.journal.recording import recorded
+from kgctl.journal.results import row_key
 from kgctl.model.items import CONFIG, CREATE, TOPIC, Item
 from kgctl.model.plans import OFFSETS, GroupPlan, Plan, Snapshot, StoredGroup
 
@@ -66,11 +67,12 @@ class Keeper:
         plan = plan_of(verb, admin.cluster_id(), moment, ())
         before = snapshot_of(plan.cluster_id, moment, ())
 
-        def correct(_: T, begun: Begun) -> None:
+        def correct(result: T, begun: Begun) -> None:
             if any(item.kind == TOPIC and item.action == CREATE for item in kept):
                 from kgctl.journal.items import with_ids
 
-                begun.correct(replace(begun.entry, items=tuple(with_ids(admin, kept))))
+                failed = {row_key(row) for row in rows_of(result) if row.error is not None}
+                begun.correct(replace(begun.entry, items=tuple(with_ids(admin, kept, failed))))
 
         return self.record(plan, before, act, rows_of, items=kept, correct=correct, undoes=undoes)
 

@@ -10,14 +10,19 @@ from typing import Any
 
 import pytest
 
+from broker.protocol.errors import ErrorCode
+from broker.protocol.messages.create_topics import CreateTopicsResponse
 from broker.protocol.messages.describe_configs import DescribeConfigsResponse
 from broker.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+from broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from broker.protocol.wire_types import Message
 from tests.harness.clusters import fresh
 from tests.harness.commandline import Kgctl, fill
+from tests.harness.feeding import METADATA
 from tests.harness.running import RunningBroker
 from tests.harness.scripted_node import ScriptedNode, one_partition
 
-DESCRIBE, ALTER = 32, 44
+CREATE_TOPICS, DESCRIBE, ALTER = 19, 32, 44
 
 
 @pytest.fixture(scope="module")
@@ -316,6 +321,40 @@ def test_what_a_tool_cannot_change_is_in_the_journal_as_failed(kgctl: Kgctl, top
     assert entry["outcome"] == "failed"
     assert kgctl("undo").exit_code == 5
     assert "nothing left to take back" in kgctl("undo", entry["id"], "--execute").stderr
+
+
+def test_a_topic_that_is_shown_a_moment_after_its_creation_is_kept_with_its_id(state: Path) -> None:
+    node = ScriptedNode()
+    created = CreateTopicsResponse(
+        topics=[CreateTopicsResponse.Topic(name="t", num_partitions=1, replication_factor=1)]
+    )
+    node.answers[CREATE_TOPICS] = lambda _: created
+    node.answers[DESCRIBE] = lambda _: DescribeConfigsResponse(
+        results=[DescribeConfigsResponse.Result(resource_type=2, resource_name="t", configs=[])]
+    )
+    with node.listening() as endpoint:
+        one_partition(node, endpoint, "t")
+        of_t, asked = node.answers[METADATA], list[bool]()
+
+        def metadata(request: MetadataRequest) -> Message:
+            """The topic is there from the fourth question about it on: the first comes before the change."""
+            answer = of_t(request)
+            assert isinstance(answer, MetadataResponse)
+            asked.extend([True] * bool(request.topics))
+            answer.topics[0].topic_id, answer.controller_id = bytes(range(16)), 0
+            if request.topics and len(asked) < 4:
+                missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                answer.topics = [MetadataResponse.Topic(name="t", error_code=missing, partitions=[])]
+            return answer
+
+        node.answers[METADATA] = metadata
+        assert (
+            Kgctl()("compat", "kafka-topics", "--bootstrap-server", str(endpoint), "--create", "--topic", "t").exit_code
+            == 0
+        )
+    kept = b"".join(path.read_bytes() for path in state.rglob("*") if path.is_file())
+    assert b"00010203-0405-0607-0809-0a0b0c0d0e0f" in kept
+    assert len(asked) == 4
 
 
 def test_a_lost_answer_is_unknown_and_a_sensitive_value_is_not_kept(state: Path) -> None:

@@ -14,7 +14,7 @@ class Limits:
     with checkpoints commit once a minute.
     `growth_span_s`: snapshots must cover this much time before growth of the lag means anything.
     `growth_s`: lag grows between two commits (every 5 s by default) without meaning. It must exceed the records of this many
-    seconds. It ends below half of that.
+    seconds. Growth ends below half of that.
     `behind_s`: a lag of more than the records of this many seconds is LAGGING even if it does not grow, unless it shrinks, and
     until it is below four fifths of that.
     `unused_s`: a group without members and commits for this long is unused. A consumer that died an hour ago is a fault.

@@ -93,10 +93,10 @@ def verify(
     )
     result = f"{counted(faults, 'fault')}." if faults else "No fault found."
     note(f"{folder}: {contents}. {result}")
-    if refused is not None and not faults:
-        raise refused
     if faults:
         raise typer.Exit(ERROR)
+    if refused is not None:
+        raise refused
 
 
 def _connection(cluster: str, chosen: Settings) -> ConnectionSettings:
